@@ -42,15 +42,15 @@ func StartQwen(t testing.TB, h Home, dir string, env ...string) *Session {
 	h.Qwen(t)
 	m := model.Start(t)
 	s := Attach(t, m, terminal.Start(t, terminal.Options{
-		Dir: dir, Env: h.Env(append(QwenVariables(m), env...)...), Args: peers.Command(t, peers.Qwen),
+		Dir: dir, Env: h.Env(append(qwenVariables(m), env...)...), Args: peers.Command(t, peers.Qwen),
 	}))
 	s.Ready()
 	return s
 }
 
-// QwenVariables are what Qwen Code needs to ask the scripted model, and to find a companion on this machine, also inside a
+// qwenVariables are what Qwen Code needs to ask the scripted model, and to find a companion on this machine, also inside a
 // container.
-func QwenVariables(m *model.Server) []string {
+func qwenVariables(m *model.Server) []string {
 	return []string{
 		"OPENAI_API_KEY=anything", "OPENAI_BASE_URL=" + m.URL() + "/v1", "OPENAI_MODEL=scripted",
 		"QWEN_CODE_NO_RELAUNCH=1", "SSH_CONNECTION=127.0.0.1 1 127.0.0.1 2", "NO_COLOR=1",

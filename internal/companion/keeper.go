@@ -152,7 +152,7 @@ func needless(ctx context.Context, watch func(func()) (cancel func()), sessions 
 	}
 }
 
-// HandOver is part of control.Keeping.
+// HandOver is part of control.Backend.
 func (b backend) HandOver() (control.Handing, *os.File, func(), error) {
 	c := b.c
 	if c.o.Keeping == nil || !c.handed.CompareAndSwap(false, true) {
@@ -166,7 +166,7 @@ func (b backend) HandOver() (control.Handing, *os.File, func(), error) {
 	return c.handing(), door, func() { c.fail(ErrHandedOn) }, nil
 }
 
-// Stop is part of control.Keeping.
+// Stop is part of control.Backend.
 func (b backend) Stop() (over func(), err error) {
 	if b.c.o.Editor != nil || b.c.o.Soon != "" {
 		return nil, errHasOwner

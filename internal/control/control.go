@@ -233,7 +233,7 @@ type Backend interface {
 	// returns the user's text. When ctx ends, Propose takes it back itself.
 	Propose(ctx context.Context, p Proposal, opened func(takeBack TakeBack)) (Answer, error)
 	reviewing
-	Keeping
+	keeping
 }
 
 // A TakeBack takes a proposal back, and returns its text as the user had it.

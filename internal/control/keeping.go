@@ -8,9 +8,9 @@ import (
 	"github.com/creachadair/jrpc2/handler"
 )
 
-// Keeping hands a companion's door (its listening socket and sessions) to the next companion (SPEC L-4). A process below an agent is
+// keeping hands a companion's door (its listening socket and sessions) to the next companion (SPEC L-4). A process below an agent is
 // refused (ErrFromAgent).
-type Keeping interface {
+type keeping interface {
 	// HandOver gives up the door of a keeper; the keeper ends when over is called. The file is a duplicate of its listening socket, which the
 	// caller closes; nil where the system cannot pass one on. Any companion but a keeper returns ErrNoKeeper.
 	HandOver() (h Handing, door *os.File, over func(), err error)
@@ -53,7 +53,7 @@ func (c *Client) Stop(ctx context.Context) error {
 	return c.call(ctx, methodStop, takeParams{inAgent()}, &empty{})
 }
 
-// keeping are the methods of Keeping.
+// keeping are the methods of keeping.
 func (p *peer) keeping() handler.Map {
 	return handler.Map{
 		methodTakeOver: method(func(ctx context.Context, in takeParams) (Handing, error) {

@@ -33,7 +33,7 @@ type peer struct {
 	// from is the process that made the connection. When it has ended, whoever holds the connection decides nothing.
 	from    proc.Info
 	out     *carrier
-	over    atomic.Pointer[func()] // of Keeping.HandOver
+	over    atomic.Pointer[func()] // of keeping.HandOver
 	orphans *orphans
 	joined  *askers
 	// attached has room for one value: the function that detaches the peer, while it is attached.

@@ -337,7 +337,7 @@ func (i *Installer) States(ctx context.Context, find func(string) (string, error
 	for n, editor := range Editors() {
 		s := &all[n]
 		s.Editor = editor
-		for _, program := range Programs(editor) {
+		for _, program := range commandsOf(editor) {
 			if path, err := find(program); err == nil {
 				s.Program = path
 				wait.Go(func() { s.Version, s.Problem = ask(ctx, editor, path) })

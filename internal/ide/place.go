@@ -26,8 +26,8 @@ var errUnknown = errors.New("pollux has no plugin for it")
 // Editors returns the editors that pollux has a plugin for, in the order of lists.
 func Editors() []string { return []string{"neovim", "vim", "emacs", "micro", "kakoune"} }
 
-// Programs returns the commands by which an editor of Editors is found in PATH.
-func Programs(editor string) []string {
+// commandsOf returns the commands by which an editor of Editors is found in PATH.
+func commandsOf(editor string) []string {
 	switch editor {
 	case "neovim":
 		return []string{"nvim"}

@@ -124,7 +124,7 @@ func Aliases() map[string]string {
 		"idea": "jetbrains", "intellij": "jetbrains", "pycharm": "jetbrains", "webstorm": "jetbrains", "goland": "jetbrains", "clion": "jetbrains", "rider": "jetbrains",
 	}
 	for _, editor := range Editors() {
-		for _, program := range Programs(editor) {
+		for _, program := range commandsOf(editor) {
 			all[program] = editor
 		}
 	}

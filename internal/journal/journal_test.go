@@ -568,3 +568,11 @@ func TestNumbersGoOnT6(t *testing.T) {
 		s.j.mu.Unlock()
 	}
 }
+
+// frame appends a payload, framed, to b.
+func frame(b, payload []byte) []byte {
+	start := len(b)
+	b = append(append(b, make([]byte, headerSize)...), payload...)
+	seal(b[start:])
+	return b
+}

@@ -101,14 +101,6 @@ func encode(b []byte, r *record) ([]byte, error) {
 	return b, nil
 }
 
-// frame appends a payload, framed, to b.
-func frame(b, payload []byte) []byte {
-	start := len(b)
-	b = append(append(b, make([]byte, headerSize)...), payload...)
-	seal(b[start:])
-	return b
-}
-
 // seal writes the header of a record, in front of its payload.
 func seal(b []byte) {
 	payload := b[headerSize:]

@@ -3,7 +3,6 @@ package proc
 import (
 	"context"
 	"errors"
-	"net/netip"
 
 	"golang.org/x/sys/unix"
 )
@@ -59,5 +58,3 @@ func waitEvent(ctx context.Context, pid int, lives func() bool) error {
 		}
 	}
 }
-
-func peer(client, server netip.AddrPort) (int, bool) { return 0, false }

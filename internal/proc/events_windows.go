@@ -3,7 +3,6 @@ package proc
 import (
 	"context"
 	"errors"
-	"net/netip"
 
 	"golang.org/x/sys/windows"
 )
@@ -43,5 +42,3 @@ func waitEvent(ctx context.Context, pid int, lives func() bool) error {
 	}
 	return ctx.Err()
 }
-
-func peer(client, server netip.AddrPort) (int, bool) { return 0, false }

@@ -22,7 +22,7 @@ type Text struct {
 	// Version names the bytes on the disk. Compare it only; its form may change.
 	Version string
 	Shape   text.Shape
-	// ReadOnly says that Save would be refused: by the file's mode or by Protected.
+	// ReadOnly says that Save would be refused: by the file's mode or because it is protected.
 	ReadOnly bool
 }
 

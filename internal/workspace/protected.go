@@ -1,7 +1,6 @@
 package workspace
 
 import (
-	"path/filepath"
 	"strings"
 	"unicode"
 )
@@ -11,19 +10,9 @@ import (
 // and container set-up. Whoever writes them can run anything.
 const protectedNames = " .git .gemini .vscode .idea .husky .envrc .mcp.json .claude .cursor .devcontainer "
 
-// Protected reports whether a component of rel, a path relative to its root, is a name
-// that is never written. On every system it judges as the most forgiving file system
-// would: it ignores case, invisible characters, trailing dots and blanks, streams
-// ("x:y") and DOS short names.
-func Protected(rel string) bool {
-	for _, name := range strings.FieldsFunc(filepath.ToSlash(rel), func(r rune) bool { return r == '/' }) {
-		if protectedName(name) {
-			return true
-		}
-	}
-	return false
-}
-
+// protectedName reports whether a component of a path is never written. On every system it judges as the most
+// forgiving file system would: it ignores case, invisible characters, trailing dots and blanks, streams ("x:y") and DOS
+// short names.
 func protectedName(name string) bool {
 	name = strings.Map(func(r rune) rune {
 		if unicode.Is(unicode.Cf, r) {

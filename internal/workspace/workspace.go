@@ -36,7 +36,7 @@ var (
 	ErrBadPath = errors.New("not a usable absolute path")
 	// ErrOutside: the path, with its symlinks followed, is not in the workspace.
 	ErrOutside = errors.New("outside the folders that pollux serves")
-	// ErrProtected: the path is at or below a protected name (see Protected).
+	// ErrProtected: the path is at or below a protected name (see protectedName).
 	ErrProtected = errors.New("protected: pollux does not write there")
 	// ErrBinary: an editor cannot hold the content exactly as text.
 	ErrBinary = errors.New("not a text file in UTF-8")

@@ -13,7 +13,7 @@ import (
 
 // Locks are Qwen Code's lock files (SPEC ).
 func Locks() lockfile.Kind {
-	return lockfile.Kind{Agent: Label, Home: Home, HomeVariable: homeVariable, Encode: encode, Decode: decode}
+	return lockfile.Kind{Agent: Label, Home: folder, HomeVariable: homeVariable, Encode: encode, Decode: decode}
 }
 
 // lockJSON is the form on disk.

@@ -29,14 +29,14 @@ const enabled = "ide.enabled"
 // Switches are the keys that pollux setup switches on. The second one keeps Qwen Code from offering a companion of its own.
 func Switches() []string { return []string{enabled, "ide.hasSeenNudge"} }
 
-// Home returns the folder of Qwen Code's files, absolute, in the environment that getenv reads. It need not exist.
-func Home(getenv func(string) string) (string, error) {
+// folder returns the folder of Qwen Code's files, absolute, in the environment that getenv reads. It need not exist.
+func folder(getenv func(string) string) (string, error) {
 	return settingsfile.Home(getenv, homeVariable, ".qwen")
 }
 
 // SettingsPath returns the user's own settings file, absolute. It need not exist.
 func SettingsPath(getenv func(string) string) (string, error) {
-	home, err := Home(getenv)
+	home, err := folder(getenv)
 	return filepath.Join(home, "settings.json"), err
 }
 

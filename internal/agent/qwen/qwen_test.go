@@ -21,7 +21,7 @@ func TestHome(t *testing.T) {
 		{nil, ""},
 	} {
 		getenv := func(name string) string { return tt.env[name] }
-		got, err := Home(getenv)
+		got, err := folder(getenv)
 		if (err != nil) != (tt.want == "") || err == nil && got != tt.want {
 			t.Errorf("%v: %q, %v, want %q", tt.env, got, err, tt.want)
 		}

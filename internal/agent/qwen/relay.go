@@ -30,7 +30,7 @@ func PutRelay(program string, dryRun bool) (changed bool, path string, err error
 	if !filepath.IsAbs(program) {
 		return false, "", fmt.Errorf("the program %q of the relay is not an absolute path", program)
 	}
-	home, err := Home(os.Getenv)
+	home, err := folder(os.Getenv)
 	if err != nil {
 		return false, "", err
 	}
@@ -60,7 +60,7 @@ func putRelay(home string, l *lockfile.Lock, dryRun bool) (changed bool, path st
 // RemoveRelay removes the lock that PutRelay wrote. It returns the path, and whether the lock was there. Another program's lock
 // stays. With dryRun nothing is removed.
 func RemoveRelay(dryRun bool) (removed bool, path string, err error) {
-	home, err := Home(os.Getenv)
+	home, err := folder(os.Getenv)
 	if err != nil {
 		return false, "", err
 	}

@@ -12,9 +12,8 @@ import (
 	"github.com/pollux-companion/pollux/internal/rpc"
 )
 
-// The protocol's own error codes.
+// Error codes of the protocol.
 const (
-	codeBusy     = -32001
 	codeEncoding = -32002
 	codeTooBig   = -32003
 	codeNewer    = -32004

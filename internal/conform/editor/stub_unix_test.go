@@ -222,7 +222,7 @@ func (s *stub) requested(id any, method string, p object) {
 	switch {
 	case method == "pollux/openDiff":
 		if s.is("new files unknown") && p["isNewFile"] == true || s.is("one diff") && len(s.open) > 0 {
-			failed = object{"code": codeBusy, "message": "busy"}
+			failed = object{"code": -32001, "message": "busy"}
 			break
 		}
 		s.show(p)

@@ -51,8 +51,8 @@ type Sharing struct {
 	Sentence string `json:"sharing"`
 }
 
-// A Mention is a place that an editor's user points an agent at.
-type Mention struct {
+// A mention is a place that an editor's user points an agent at.
+type mention struct {
 	Session int    `json:"session"` // Session.ID; 0 for the only one
 	Path    string `json:"uri"`     // a file or folder
 	First   int    `json:"first"`   // lines, 1-based; 0 for the whole file

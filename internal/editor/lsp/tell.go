@@ -205,7 +205,7 @@ func (s *Server) Type(ctx context.Context, pid int, text string) (typed bool, er
 
 // mentionCommand puts a mention into an agent's prompt. It waits for the agent's terminal.
 func (s *Server) mentionCommand(arguments json.RawMessage) (any, error) {
-	var p Mention
+	var p mention
 	if err := decode(arguments, &p); err != nil {
 		return nil, err
 	}

@@ -51,7 +51,7 @@ type Offer struct {
 // files returns the context files for an offer by a server. A nil file must not exist.
 func (o Offer) files(server string) map[string][]byte {
 	files := map[string][]byte{contextFile: nil}
-	if text := Context(server, o.Everywhere); text != "" {
+	if text := wholeContext(server, o.Everywhere); text != "" {
 		files[contextFile] = []byte(text)
 	}
 	style, budget := prompt.Gemini(server), placeBudget
@@ -188,9 +188,9 @@ func version(v string) string {
 	return v
 }
 
-// Context returns the context file of every session, for what a server of that name offers everywhere. It is "" if that
+// wholeContext returns the context file of every session, for what a server of that name offers everywhere. It is "" if that
 // is nothing: then no prompt grows by a word.
-func Context(server string, set *capability.Set) string {
+func wholeContext(server string, set *capability.Set) string {
 	style, budget := prompt.Gemini(server).Fit(set, Budget)
 	return prompt.Summarize(set, &prompt.SummaryOptions{Style: style, Budget: budget}).Text
 }

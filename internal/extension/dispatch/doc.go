@@ -62,11 +62,11 @@ func (d *Dispatcher) Read(name string, offset int) Reply {
 	if err != nil {
 		return failed(name, err)
 	}
-	return d.ReadDoc(doc, offset)
+	return d.part(doc, offset)
 }
 
-// ReadDoc returns a document of a set, delimited, from offset (in bytes) on.
-func (d *Dispatcher) ReadDoc(doc capability.Doc, offset int) Reply {
+// part returns a document of a set, delimited, from offset (in bytes) on.
+func (d *Dispatcher) part(doc capability.Doc, offset int) Reply {
 	return d.readDoc(doc, func(text string) string { return page(doc.Readable, text, offset) })
 }
 

@@ -25,7 +25,7 @@ const (
 
 // The modes of a FileSum.
 const (
-	ModeFile = "file" // a regular file
+	modeFile = "file" // a regular file
 	ModeExec = "exec" // a file that its owner may execute
 	ModeLink = "link" // a symbolic link
 )
@@ -33,7 +33,7 @@ const (
 // FileSum is one file of a Tree.
 type FileSum struct {
 	Path string `json:"path"` // relative, forward slashes
-	Mode string `json:"mode"` // ModeFile, ModeExec or ModeLink
+	Mode string `json:"mode"` // modeFile, ModeExec or ModeLink
 	Hash string `json:"hash"` // SHA-256 in hex: of the content, or of a link's target
 	Size int64  `json:"size"` // bytes
 }
@@ -113,7 +113,7 @@ func (r *treeReader) file(p string, e fs.DirEntry) error {
 	if len(r.tree.Files) == MaxFiles {
 		return fmt.Errorf("more than %d files; remove what it does not need to run", MaxFiles)
 	}
-	f := FileSum{Path: p, Mode: ModeFile}
+	f := FileSum{Path: p, Mode: modeFile}
 	switch e.Type() {
 	case 0:
 		if err := r.content(&f); err != nil {

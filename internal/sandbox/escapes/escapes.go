@@ -15,13 +15,13 @@ type Kind string
 
 // The kinds.
 const (
-	Files     Kind = "files"
-	Processes Kind = "processes"
+	files     Kind = "files"
+	processes Kind = "processes"
 	Kernel    Kind = "kernel"
 	Network   Kind = "network"
-	Limits    Kind = "limits"
-	Programs  Kind = "programs" // code that runs outside the sandbox
-	Later     Kind = "later"    // code that somebody else runs later
+	limits    Kind = "limits"
+	programs  Kind = "programs" // code that runs outside the sandbox
+	later     Kind = "later"    // code that somebody else runs later
 )
 
 // A Proof says who can do it without a sandbox.

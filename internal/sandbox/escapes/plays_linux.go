@@ -21,18 +21,18 @@ func plays() []Escape {
 	writes := permission.Permissions{Write: permission.Workspace}
 	reads := permission.Permissions{Read: permission.Workspace}
 
-	add(Limits, "run for ever", Play{Args: shell("sleep 1000"), Seconds: 1, Limit: "time"})
-	add(Limits, "leave a process behind that runs for ever", Play{Args: shell("setsid sleep 1000 & sleep 1000"), Seconds: 1, Limit: "time"})
-	add(Limits, "write without end", Play{Args: shell("yes"), Output: mib, Limit: "output"})
-	add(Limits, "hold more memory", Play{Args: shell("x=$(yes | head -c 300000000); sleep 1000; :"), Memory: 64 * mib, Seconds: 30, Limit: "memory"})
-	add(Limits, "hold more memory with many processes", Play{Args: shell("for i in 1 2 3 4 5 6 7 8; do (x=$(yes | head -c 30000000); sleep 1000; :) & done; wait"), Memory: 128 * mib, Seconds: 30, Limit: "memory"})
-	add(Limits, "fill the disk with many files", Play{Policy: writes, Args: shell(`cd "$WORKSPACE" && i=0; while :; do head -c 4000000 /dev/zero >f$i; i=$((i+1)); done`), Disk: 32 * mib, Seconds: 30, Limit: "disk"})
-	add(Limits, "fill the disk by one file, again and again", Play{Policy: writes, Args: shell(`cd "$WORKSPACE" && while :; do head -c 4000000 /dev/zero >f; sync f; done`), Disk: 32 * mib, Seconds: 30, Limit: "disk"})
+	add(limits, "run for ever", Play{Args: shell("sleep 1000"), Seconds: 1, Limit: "time"})
+	add(limits, "leave a process behind that runs for ever", Play{Args: shell("setsid sleep 1000 & sleep 1000"), Seconds: 1, Limit: "time"})
+	add(limits, "write without end", Play{Args: shell("yes"), Output: mib, Limit: "output"})
+	add(limits, "hold more memory", Play{Args: shell("x=$(yes | head -c 300000000); sleep 1000; :"), Memory: 64 * mib, Seconds: 30, Limit: "memory"})
+	add(limits, "hold more memory with many processes", Play{Args: shell("for i in 1 2 3 4 5 6 7 8; do (x=$(yes | head -c 30000000); sleep 1000; :) & done; wait"), Memory: 128 * mib, Seconds: 30, Limit: "memory"})
+	add(limits, "fill the disk with many files", Play{Policy: writes, Args: shell(`cd "$WORKSPACE" && i=0; while :; do head -c 4000000 /dev/zero >f$i; i=$((i+1)); done`), Disk: 32 * mib, Seconds: 30, Limit: "disk"})
+	add(limits, "fill the disk by one file, again and again", Play{Policy: writes, Args: shell(`cd "$WORKSPACE" && while :; do head -c 4000000 /dev/zero >f; sync f; done`), Disk: 32 * mib, Seconds: 30, Limit: "disk"})
 
-	add(Programs, "be taken for Python", Play{Policy: reads, Args: []string{"$WORKSPACE/bin/python3"}, Held: absent("made-outside")})
-	add(Programs, "be taken for Node", Play{Policy: reads, Args: []string{"$WORKSPACE/bin/node"}, Held: absent("made-outside")})
-	add(Programs, "be the interpreter of a script", Play{Policy: reads, Args: []string{"$WORKSPACE/bin/script"}, Held: absent("made-outside")})
-	add(Programs, "be the git in PATH", Play{Policy: writes, Args: shell(`cd "$WORKSPACE" && PATH=$PWD/bin:$PATH git status; :`), Held: absent("made-outside")})
+	add(programs, "be taken for Python", Play{Policy: reads, Args: []string{"$WORKSPACE/bin/python3"}, Held: absent("made-outside")})
+	add(programs, "be taken for Node", Play{Policy: reads, Args: []string{"$WORKSPACE/bin/node"}, Held: absent("made-outside")})
+	add(programs, "be the interpreter of a script", Play{Policy: reads, Args: []string{"$WORKSPACE/bin/script"}, Held: absent("made-outside")})
+	add(programs, "be the git in PATH", Play{Policy: writes, Args: shell(`cd "$WORKSPACE" && PATH=$PWD/bin:$PATH git status; :`), Held: absent("made-outside")})
 
 	for name, script := range map[string]string{
 		"make a hook of git's":               `mkdir -p .git/hooks && echo x >.git/hooks/pre-commit; mkdir -p sub/.git/hooks && echo x >sub/.git/hooks/pre-commit`,
@@ -44,7 +44,7 @@ func plays() []Escape {
 		"make them beside many other files":  `mkdir many && cd many && i=0; while [ $i -lt 3000 ]; do : >$i; i=$((i+1)); done; mkdir -p .git/hooks && echo x >.git/hooks/pre-commit`,
 		"make them behind a link, and later": `mkdir x && ln -s x y; (sleep 0.2; mkdir -p y/.vscode && echo x >y/.vscode/tasks.json) & sleep 0.1`,
 	} {
-		add(Later, name, Play{Policy: writes, Args: shell(`cd "$WORKSPACE" || exit; ` + script), Held: nothingRunsLater})
+		add(later, name, Play{Policy: writes, Args: shell(`cd "$WORKSPACE" || exit; ` + script), Held: nothingRunsLater})
 	}
 	return all
 }

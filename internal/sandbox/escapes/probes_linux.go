@@ -81,8 +81,8 @@ func dial(network string) func() error {
 // All lists the escapes that this system knows, grouped by kind.
 func All() []Escape {
 	return slices.Concat(
-		of(Files, false, fileProbes()), of(Files, true, moreFileProbes()),
-		of(Processes, false, processProbes()),
+		of(files, false, fileProbes()), of(files, true, moreFileProbes()),
+		of(processes, false, processProbes()),
 		of(Kernel, false, kernelProbes()), of(Kernel, true, moreKernelProbes()),
 		of(Network, false, networkProbes()), of(Network, true, moreNetworkProbes()),
 		plays(),
