@@ -102,6 +102,8 @@ func TestClaude(t *testing.T) {
 			t.Errorf("pollux mention says %q", told)
 		}
 		c.Wait("@a.txt#L3 why three?", second(60))
+		b.pollux("mention", "a.txt:1", "--words", "and one?") // another one stands apart
+		c.Wait("why three? @a.txt#L1 and one?", second(60))
 		if text := b.entered(c.Terminal, c.Model, "why three?"); !strings.Contains(text, "zwei") {
 			t.Errorf("the model is not told of what was mentioned:\n%s", text)
 		}

@@ -79,6 +79,8 @@ func TestContextReachesTheModel(t *testing.T) {
 		t.Errorf("pollux mention says %q", told)
 	}
 	s.Wait("@two.txt line 1 what is that?", second(60))
+	b.pollux("mention", "two.txt:2", "--words", "and that?") // another one stands apart
+	s.Wait("what is that? @two.txt line 2 and that?", second(60))
 	if text := b.entered(s.Terminal, s.Model, "what is that?"); !strings.Contains(text, "zwei 🎈 ballons") {
 		t.Errorf("the model is not told of what was mentioned:\n%s", text)
 	}

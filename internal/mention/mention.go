@@ -144,7 +144,7 @@ func linesOf(m control.Mention) string {
 }
 
 // typedAs writes a mention as a person would type it to an agent: the name relative to the agent's own folder, with a backslash before
-// each character that would end it.
+// each character that would end it. It ends with a blank, so that what comes next stands apart.
 func (t Mentioner) typedAs(agent string, pid int, m control.Mention) string {
 	path := m.Path
 	if dir, err := proc.Dir(pid); err == nil && paths.Within(paths.Real(dir), paths.Real(path)) {
@@ -165,7 +165,7 @@ func (t Mentioner) typedAs(agent string, pid int, m control.Mention) string {
 	}
 	b.WriteByte(' ')
 	if m.Words != "" {
-		b.WriteString(m.Words)
+		b.WriteString(m.Words + " ")
 	}
 	return b.String()
 }

@@ -29,8 +29,8 @@ func TestTypedAs(t *testing.T) {
 	}{
 		{"gemini", control.Mention{Path: filepath.Join(dir, "plain")}, "@plain "},
 		{"gemini", control.Mention{Path: filepath.Join(dir, "a b(1).txt"), First: 2, Last: 2}, `@a\ b\(1\).txt line 2 `},
-		{"qwen", control.Mention{Path: filepath.Join(dir, "plain"), First: 2, Last: 4, Words: "why?"}, "@plain lines 2-4 why?"},
-		{"claude", control.Mention{Path: filepath.Join(dir, "plain"), First: 2, Last: 4, Words: "why?"}, "@plain#L2-4 why?"},
+		{"qwen", control.Mention{Path: filepath.Join(dir, "plain"), First: 2, Last: 4, Words: "why?"}, "@plain lines 2-4 why? "},
+		{"claude", control.Mention{Path: filepath.Join(dir, "plain"), First: 2, Last: 4, Words: "why?"}, "@plain#L2-4 why? "},
 		{"claude", control.Mention{Path: filepath.Join(dir, "plain"), First: 4, Last: 4}, "@plain#L4 "},
 		{"gemini", control.Mention{Path: "/nowhere/x"}, "@/nowhere/x "},
 	} {
