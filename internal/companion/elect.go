@@ -199,8 +199,8 @@ func (c *Companion) lendElected(to *control.Client) {
 	}
 }
 
-// lend tells a companion what this one's user looks at, as far as one of these agents may be told, until that companion ends or hangs, or
-// Stop. After Stop it closes the connection.
+// lend tells a companion what this one's user looks at, as far as one of these agents may be told, until that companion ends or hangs, is
+// found to be an agent's, or Stop. After Stop it closes the connection.
 func (c *Companion) lend(to *control.Client, agents []string) (hangs bool) {
 	changed := make(chan struct{}, 1)
 	cancel := c.store.Subscribe(func(*state.Snapshot) {
@@ -212,6 +212,9 @@ func (c *Companion) lend(to *control.Client, agents []string) (hangs bool) {
 	defer cancel()
 	last := &state.Snapshot{}
 	for {
+		if len(c.beside([]*control.Client{to})) == 0 { // agents have come since it was chosen
+			return false
+		}
 		now := c.lendable(agents)
 		ctx, done := context.WithTimeout(c.ctx, lendWithin)
 		hear, err := to.Lend(ctx, now, !last.SameLook(now))

@@ -223,6 +223,42 @@ func TestKeeperAsksWhomItElected(t *testing.T) {
 	undecided("another process has the socket", elected)
 }
 
+// SPEC L-4, §11.1: a process that claims to be a keeper, and is known as an agent's only after it was taken for one, is lent nothing more.
+func TestKeeperKnownLate(t *testing.T) {
+	o, a, _ := options(t)
+	files := []string{filepath.Join(a, "before"), filepath.Join(a, "after")}
+	for _, path := range files {
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := start(t, o)
+	said := filepath.Join(t.TempDir(), "said")
+	shell := exec.Command(otherProgram(t))
+	shell.Env = append(os.Environ(), impostorVariable+"="+fmt.Sprint(o.Dirs.Run[0], " ", a, " ", said, " 0 true"))
+	if err := shell.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = shell.Process.Kill(); _ = shell.Wait() })
+	lent := func() string { data, _ := os.ReadFile(said); return string(data) }
+	soon(t, "it listens", func() bool { return lent() == "ready" })
+	c.electAndPublish()
+	c.store.Report("c", state.Report{Active: files[0], Open: files, Front: true})
+	soon(t, "it is lent what the user looks at", func() bool { return lent() == "lent "+files[0] })
+	p, _ := proc.Lookup(shell.Process.Pid)
+	c.meet(p)
+	c.store.Report("c", state.Report{Active: files[1], Open: files, Front: true})
+	soon(t, "nothing is lent to it any more", func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return len(c.keepers) == 0
+	})
+	c.electAndPublish()
+	if got := lent(); got != "lent "+files[0] {
+		t.Errorf("an agent's process is %s", got)
+	}
+}
+
 // SPEC L-4, §11.1: an editor that shows a keeper's proposal knows the keeper's agents as long as it does. Rules that they have set before are dropped.
 func TestKeepersAgentsAreKnown(t *testing.T) {
 	o, a, _ := options(t)
