@@ -14,19 +14,17 @@ import (
 // that a rule decides at once then costs no watch.
 const watchAfter = 100 * time.Millisecond
 
-// followFiles has the registry read the files of open proposals when they change,
-// until Stop (SPEC F-13). The watcher is made with the first proposal.
-func (c *Companion) followFiles() {
-	wake := make(chan struct{}, 1)
-	unwatch := c.reg.Watch(func(e review.Event) {
-		if e.Kind == review.Opened || e.Kind == review.Decided {
-			select {
-			case wake <- struct{}{}:
-			default:
-			}
-		}
-	})
-	c.onStop("files", func(context.Context) error { unwatch(); return nil })
+// A follow is a watch on files until Stop.
+type follow struct {
+	wake    <-chan struct{}
+	want    func() (files, comes []string) // what to watch from now on; asked after each wake-up
+	changed func(workspace.Change)
+	// began is called when the watch has changed, with the files that are new in it: they may have changed before.
+	began func(fresh []string)
+}
+
+// follow keeps f up to date on a goroutine of its own. The watcher is made when there is something to watch.
+func (c *Companion) follow(f follow) {
 	c.tasks.Go(func() {
 		var watcher *workspace.Watcher
 		defer func() {
@@ -34,23 +32,50 @@ func (c *Companion) followFiles() {
 				watcher.Close()
 			}
 		}()
-		var watched []string
-		for c.await(wake, watchAfter) {
-			paths := c.pendingPaths()
-			if slices.Equal(paths, watched) {
+		var files, comes []string
+		for c.await(f.wake, watchAfter) {
+			nowFiles, nowComes := f.want()
+			if slices.Equal(nowFiles, files) && slices.Equal(nowComes, comes) {
 				continue
 			}
 			if watcher == nil {
-				watcher = c.work.Watch(c.filesChanged, c.o.Log)
+				watcher = c.work.Watch(f.changed, c.o.Log)
 			}
-			watcher.Set(paths, nil)
-			for _, path := range paths { // a file may have changed before the watch began
-				if !slices.Contains(watched, path) {
-					c.reg.Look(path)
-				}
-			}
-			watched = paths
+			watcher.Set(nowFiles, nowComes)
+			f.began(slices.DeleteFunc(slices.Clone(nowFiles), func(path string) bool { return slices.Contains(files, path) }))
+			files, comes = nowFiles, nowComes
 		}
+	})
+}
+
+// poke wakes a follow; one wake-up that waits is enough.
+func poke(wake chan<- struct{}) {
+	select {
+	case wake <- struct{}{}:
+	default:
+	}
+}
+
+// followFiles has the registry read the files of open proposals when they change,
+// until Stop (SPEC F-13).
+func (c *Companion) followFiles() {
+	wake := make(chan struct{}, 1)
+	unwatch := c.reg.Watch(func(e review.Event) {
+		if e.Kind == review.Opened || e.Kind == review.Decided {
+			poke(wake)
+		}
+	})
+	c.onStop("files", func(context.Context) error { unwatch(); return nil })
+	look := func(paths []string) {
+		for _, path := range paths {
+			c.reg.Look(path)
+		}
+	}
+	c.follow(follow{
+		wake:    wake,
+		want:    func() (files, comes []string) { return c.pendingPaths(), nil },
+		changed: func(change workspace.Change) { look(change.Files) },
+		began:   look,
 	})
 }
 
@@ -60,19 +85,13 @@ func (c *Companion) followOpen() {
 	var mu sync.Mutex
 	var open []string
 	wake := make(chan struct{}, 1)
-	poke := func() {
-		select {
-		case wake <- struct{}{}:
-		default:
-		}
-	}
 	cancels := []func(){
-		c.agents.Watch(poke),
+		c.agents.Watch(func() { poke(wake) }),
 		c.store.FollowOpen(func(paths []string) {
 			mu.Lock()
 			open = paths
 			mu.Unlock()
-			poke()
+			poke(wake)
 		}),
 	}
 	c.onStop("open files", func(context.Context) error {
@@ -81,31 +100,18 @@ func (c *Companion) followOpen() {
 		}
 		return nil
 	})
-	c.tasks.Go(func() {
-		var watcher *workspace.Watcher
-		defer func() {
-			if watcher != nil {
-				watcher.Close()
+	c.follow(follow{
+		wake: wake,
+		want: func() (files, comes []string) {
+			if len(c.agents.Sessions()) == 0 {
+				return nil, nil
 			}
-		}()
-		var watched []string
-		for c.await(wake, watchAfter) {
-			var want []string
-			if len(c.agents.Sessions()) > 0 {
-				mu.Lock()
-				want = open
-				mu.Unlock()
-			}
-			if slices.Equal(want, watched) {
-				continue
-			}
-			if watcher == nil {
-				watcher = c.work.Watch(func(workspace.Change) { c.store.Touch() }, c.o.Log)
-			}
-			watcher.Set(want, nil)
-			c.store.Touch() // a file may have changed before the watch began
-			watched = want
-		}
+			mu.Lock()
+			defer mu.Unlock()
+			return open, nil
+		},
+		changed: func(workspace.Change) { c.store.Touch() },
+		began:   func([]string) { c.store.Touch() },
 	})
 }
 
@@ -121,13 +127,6 @@ func (c *Companion) await(wake <-chan struct{}, after time.Duration) bool {
 		return false
 	case <-time.After(after):
 		return true
-	}
-}
-
-// filesChanged is the watcher's callback.
-func (c *Companion) filesChanged(change workspace.Change) {
-	for _, path := range change.Files {
-		c.reg.Look(path)
 	}
 }
 

@@ -40,32 +40,19 @@ func (c *Companion) followRules() {
 		}
 		return nil
 	})
-	c.tasks.Go(func() {
-		var watcher *workspace.Watcher
-		defer func() {
-			if watcher != nil {
-				watcher.Close()
+	c.follow(follow{
+		wake: c.wakeRules,
+		want: func() (files, comes []string) {
+			if len(c.agents.Sessions()) == 0 {
+				return nil, nil
 			}
-		}()
-		var files, comes []string
-		for c.await(c.wakeRules, watchAfter) {
-			var nowFiles, nowComes []string
-			if len(c.agents.Sessions()) > 0 {
-				mu.Lock()
-				all := slices.Concat(open, lent)
-				mu.Unlock()
-				nowFiles, nowComes = c.work.RuleFiles(all)
-			}
-			if slices.Equal(nowFiles, files) && slices.Equal(nowComes, comes) {
-				continue
-			}
-			if watcher == nil {
-				watcher = c.work.Watch(c.rulesChanged, c.o.Log)
-			}
-			watcher.Set(nowFiles, nowComes)
-			files, comes = nowFiles, nowComes
-			c.store.Touch() // one may have changed before the watch began
-		}
+			mu.Lock()
+			all := slices.Concat(open, lent)
+			mu.Unlock()
+			return c.work.RuleFiles(all)
+		},
+		changed: c.rulesChanged,
+		began:   func([]string) { c.store.Touch() },
 	})
 }
 
@@ -78,9 +65,4 @@ func (c *Companion) rulesChanged(change workspace.Change) {
 }
 
 // lookAtRules finds out soon which files are to be watched for followRules.
-func (c *Companion) lookAtRules() {
-	select {
-	case c.wakeRules <- struct{}{}:
-	default:
-	}
-}
+func (c *Companion) lookAtRules() { poke(c.wakeRules) }

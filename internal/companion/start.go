@@ -385,12 +385,7 @@ func (c *Companion) followSessions() {
 		return
 	}
 	wake := make(chan struct{}, 1)
-	unwatch := c.agents.Watch(func() {
-		select {
-		case wake <- struct{}{}:
-		default:
-		}
-	})
+	unwatch := c.agents.Watch(func() { poke(wake) })
 	c.onStop("sessions' processes", func(context.Context) error {
 		unwatch()
 		c.keepSessions()

@@ -314,7 +314,6 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request, agent *entrance) {
 		return
 	}
 	st := newStream(sess, newEventConn(conn))
-	st.greets = true
 	if !sess.attach(st, []byte(streamHead), header(r, "Last-Event-Id")) {
 		_ = conn.Close() // the session has just ended; the next GET says so
 		return

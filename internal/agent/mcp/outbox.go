@@ -213,9 +213,9 @@ func (s *Session) greeting() []byte {
 	return fmt.Appendf(nil, "retry: %d\nid: %s\n%s", s.server.o.Retry.Milliseconds(), s.eventID(before), s.agent.context.Load().sse())
 }
 
-// attach makes st the session's newest stream and starts it with head. It returns false
-// when the session has ended. The oldest of too many streams is closed after s.mu is
-// released, because close takes s.mu.
+// attach makes st the session's newest stream and starts it. head begins an event stream, and the session's greeting
+// follows it; it is nil for a WebSocket. attach returns false when the session has ended. The oldest of too many streams
+// is closed after s.mu is released, because close takes s.mu.
 func (s *Session) attach(st *stream, head []byte, lastEventID string) bool {
 	s.mu.Lock()
 	if s.ended {
@@ -223,7 +223,6 @@ func (s *Session) attach(st *stream, head []byte, lastEventID string) bool {
 		return false
 	}
 	s.resume(lastEventID)
-	st.asks = st.greets && s.adopted && lastEventID == ""
 	var oldest *stream
 	if len(s.streams) == maxStreams {
 		oldest = s.streams[0]
@@ -231,10 +230,13 @@ func (s *Session) attach(st *stream, head []byte, lastEventID string) bool {
 		oldest.move(broken) // at once, not only by its close: it must write nothing in between
 	}
 	s.streams = append(s.streams, st)
-	if st.greets {
-		st.rest = append(head, s.greeting()...)
+	if head == nil {
+		st.context = s.agent.context.Load()
 	} else {
-		st.rest, st.context = head, s.agent.context.Load()
+		st.rest = append(head, s.greeting()...)
+		if s.adopted && lastEventID == "" {
+			st.trust = confirmed
+		}
 	}
 	if s.server.closing.Load() { // finishStreams may have been there already; this one hears what waits, and ends
 		st.move(finishing)

@@ -17,18 +17,19 @@ import (
 type stream struct {
 	session *Session
 	conn    conn
-	greets  bool          // it begins with the session's greeting: an event stream does
-	asks    bool          // its CLI came back after a restart without a Last-Event-ID: a ping follows its outcomes
 	closed  chan struct{} // closed when the connection is
 	once    sync.Once
 
-	rest     []byte   // what is being written, without the part that has left
-	context  *frame   // the newest context, when it is not sent yet
-	notes    []*frame // waiting notifications, oldest first
-	busy     bool     // the goroutine runs; then only it touches rest and writes
-	due      bool     // a keep-alive is to be written
-	state    streamState
-	answered bool // an outcome was written since the last ping
+	rest    []byte   // what is being written, without the part that has left
+	context *frame   // the newest context, when it is not sent yet
+	notes   []*frame // waiting notifications, oldest first
+	state   streamState
+	trust   trust
+
+	// Two facts that go with any state:
+
+	busy bool // the goroutine runs; then only it touches rest and writes
+	due  bool // a keep-alive waits, as context and notes do
 }
 
 // A streamState is how far a stream has come.
@@ -63,6 +64,26 @@ func (st *stream) move(to streamState) {
 // over says whether the stream takes nothing more. A closing one counts: nothing may follow its last bytes, or the CLI
 // would take a clean end for a broken one. The caller holds the session's mu.
 func (st *stream) over() bool { return st.state >= closing }
+
+// A trust says whether the CLI is known to have read the outcomes that were written.
+type trust int
+
+const (
+	unasked   trust = iota // nobody asks: the CLI comes back with a Last-Event-ID
+	confirmed              // a ping follows each outcome: the CLI came back after a restart without a Last-Event-ID
+	doubted                // an outcome was written, and its ping not yet
+)
+
+// nextTrust is the table of allowed moves. Only attach decides whether pings are sent at all, before the stream begins.
+var nextTrust = map[trust]trust{confirmed: doubted, doubted: confirmed}
+
+// note takes the stream to another trust. A stream that sends no pings stays unasked, and several outcomes may share a ping.
+// The caller holds the session's mu.
+func (st *stream) note(to trust) {
+	if next, ok := nextTrust[st.trust]; ok && next == to {
+		st.trust = to
+	}
+}
 
 // A conn is the way to one peer.
 type conn interface {
@@ -128,13 +149,14 @@ func (st *stream) next() []byte {
 		for _, o := range s.outcomes {
 			if o.via == nil {
 				// It stays in the queue until it is confirmed. If this stream breaks, detach makes it wait again.
-				o.via, o.sent, o.ping, st.answered = st, time.Now(), "", true
+				o.via, o.sent, o.ping = st, time.Now(), ""
+				st.note(doubted)
 				s.trim(o.sent)
 				return st.conn.message(newFrame(s.agent.Dialect.Outcome(o.as, o.path, o.content)), s.eventID(o.seq))
 			}
 		}
 	}
-	if st.asks && st.answered {
+	if st.trust == doubted {
 		return st.ask()
 	}
 	if f := st.context; f != nil {
@@ -165,7 +187,7 @@ func (st *stream) ask() []byte {
 			o.ping = ping
 		}
 	}
-	st.answered = false
+	st.note(confirmed)
 	return st.conn.message(newFrame(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":"ping"}`, ping)), "")
 }
 

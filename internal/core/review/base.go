@@ -120,7 +120,7 @@ func (r *Registry) rebase(d *Diff, now File) {
 	r.total += d.size()
 	d.baseVersion++
 	r.merge(d, now)
-	if d.announced {
+	if d.announced() {
 		r.events = append(r.events, Event{Kind: Rebased, Diff: d})
 	}
 }
@@ -152,7 +152,7 @@ func (r *Registry) merge(d *Diff, now File) {
 	m := text.Merge(text.ToLF(d.agreed.Text), text.ToLF(d.text), text.ToLF(now.Text))
 	if merged := text.FromLF(d.text, m.Text); merged != d.text && r.editable(d, merged) == nil {
 		r.put(d, merged, nil)
-		if d.announced {
+		if d.announced() {
 			r.events = append(r.events, Event{Kind: Edited, Diff: d})
 		}
 	}

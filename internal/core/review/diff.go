@@ -2,6 +2,7 @@ package review
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -13,7 +14,7 @@ type Diff struct {
 	label    string // of the owner
 	proposal Proposal
 	opened   time.Time
-	restored bool // version 0 was in an earlier life
+	restored bool // version 0 was in an earlier life; so since birth, and no state
 	registry *Registry
 
 	// Guarded by registry.mu:
@@ -35,8 +36,6 @@ type Diff struct {
 	answered     chan struct{} // closed when phase leaves answering; nil until somebody waits
 	told         chan struct{} // closed when Owner.Settled has returned; nil when nobody waits
 	sight        sight
-	announced    bool // watchers were told that it is open
-	ruled        bool // see Ruled
 }
 
 // A phase is how far a diff has come with its agent. It only moves forward, by move.
@@ -60,6 +59,12 @@ func (d *Diff) move(to phase) {
 	d.phase = to
 }
 
+// announced says whether watchers were told that the diff is open. They are told when its agent is answered, or when the
+// user decides before that. A diff that was withdrawn before its answer is never told. The caller holds registry.mu.
+func (d *Diff) announced() bool {
+	return d.phase != opening || d.outcome != nil && d.outcome.Kind != Withdrawn
+}
+
 // A sight says whether the view shows a diff.
 type sight int
 
@@ -67,16 +72,17 @@ const (
 	hidden  sight = iota
 	visible       // View.Show returned nil
 	gone          // View.Close has been or is being called
+	ruled         // a rule accepts it, so that no view is asked to show it
 )
 
 // nextSight is the table of allowed moves. A diff that no view showed stays hidden, and one that is gone stays gone:
-// so View.Close follows each Show once.
-var nextSight = map[sight]sight{hidden: visible, visible: gone}
+// so View.Close follows each Show once. A ruled one is never shown, and so never closed.
+var nextSight = map[sight][]sight{hidden: {visible, ruled}, visible: {gone}}
 
 // turn takes the diff to its next sight, and says whether it did. Show may return before the diff is settled or after,
 // so a move that the table does not allow is no bug: the call comes too late, and does nothing. The caller holds registry.mu.
 func (d *Diff) turn(to sight) bool {
-	if next, ok := nextSight[d.sight]; !ok || next != to {
+	if !slices.Contains(nextSight[d.sight], to) {
 		return false
 	}
 	d.sight = to
@@ -137,7 +143,7 @@ func (d *Diff) now() State {
 func (d *Diff) Ruled() bool {
 	d.registry.mu.Lock()
 	defer d.registry.mu.Unlock()
-	return d.ruled
+	return d.sight == ruled
 }
 
 // Agreed returns the file that the text was made for. It is State.Base, except

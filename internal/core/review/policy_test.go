@@ -33,7 +33,10 @@ func TestRulesDecide(t *testing.T) {
 	if o := s.one.ExpectTold(t, review.Accepted)[0].Outcome; o != (review.Outcome{Kind: review.Accepted, Content: "new", Policy: true}) {
 		t.Errorf("outcome %+v", o)
 	}
-	s.one.Propose(t, s.Registry, "/w/later", "", "new") // accepted without being shown
+	later := s.one.Propose(t, s.Registry, "/w/later", "", "new") // accepted without being shown
+	if edited.Ruled() || other.Ruled() || !later.Ruled() {
+		t.Errorf("ruled: edited %v, other %v, later %v; want the last alone", edited.Ruled(), other.Ruled(), later.Ruled())
+	}
 	s.view.ExpectVisible(t, 3)
 	s.one.ExpectTold(t, review.Accepted, review.Accepted)
 	if _, err := s.Open(t.Context(), s.two, review.Proposal{Key: "/x", Path: "/x"}, nil); !errors.Is(err, review.ErrDeclined) {

@@ -222,9 +222,9 @@ func (r *Registry) abandon(d *Diff) bool {
 }
 
 // answer moves d from opening to answering, or says why the agent gets no answer. A diff
-// that was withdrawn meanwhile gets none; a decision of the user's does. ruled becomes
+// that was withdrawn meanwhile gets none; a decision of the user's does. byRule becomes
 // the result of Diff.Ruled.
-func (r *Registry) answer(ctx context.Context, d *Diff, ruled bool) error {
+func (r *Registry) answer(ctx context.Context, d *Diff, byRule bool) error {
 	defer r.lock()()
 	d.json = "" // it is as large as the text
 	if ctx.Err() != nil {
@@ -240,9 +240,13 @@ func (r *Registry) answer(ctx context.Context, d *Diff, ruled bool) error {
 		err = fmt.Errorf("withdrawn while it was being shown: %w", ErrSettled)
 	default:
 		d.move(answering)
-		d.ruled = ruled
+		if byRule {
+			d.turn(ruled)
+		}
 		r.callBegins()
-		r.announce(d)
+		if d.outcome == nil { // else settle has announced it
+			r.announce(d)
+		}
 	}
 	return err
 }
@@ -269,10 +273,10 @@ func (r *Registry) settle(d *Diff, o Outcome) bool {
 	if r.owned[d.owner]--; r.owned[d.owner] == 0 {
 		delete(r.owned, d.owner)
 	}
-	if o.Kind != Withdrawn {
-		r.announce(d) // the user decided before Show returned
+	if d.phase == opening && d.announced() { // the user decided before the agent had its answer
+		r.announce(d)
 	}
-	if d.announced { // a diff that never opened needs no end
+	if d.announced() { // a diff that never opened needs no end
 		r.events = append(r.events, Event{Kind: Decided, Diff: d, Outcome: &o})
 	}
 	if o.Kind == Accepted {
@@ -282,13 +286,8 @@ func (r *Registry) settle(d *Diff, o Outcome) bool {
 	return true
 }
 
-// announce queues the event that d is open, once. The caller holds mu.
-func (r *Registry) announce(d *Diff) {
-	if !d.announced {
-		d.announced = true
-		r.events = append(r.events, Event{Kind: Opened, Diff: d})
-	}
-}
+// announce queues the event that d is open. The caller holds mu.
+func (r *Registry) announce(d *Diff) { r.events = append(r.events, Event{Kind: Opened, Diff: d}) }
 
 // seen notes that the view shows d, which may be settled by now. The caller holds mu and took it with lock.
 func (r *Registry) seen(d *Diff) {
