@@ -203,12 +203,7 @@ func (c *Companion) lendElected(to *control.Client) {
 // found to be an agent's, or Stop. After Stop it closes the connection.
 func (c *Companion) lend(to *control.Client, agents []string) (hangs bool) {
 	changed := make(chan struct{}, 1)
-	cancel := c.store.Subscribe(func(*state.Snapshot) {
-		select {
-		case changed <- struct{}{}:
-		default:
-		}
-	})
+	cancel := c.store.Subscribe(func(*state.Snapshot) { poke(changed) })
 	defer cancel()
 	last := &state.Snapshot{}
 	for {

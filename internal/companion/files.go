@@ -48,7 +48,7 @@ func (c *Companion) follow(f follow) {
 	})
 }
 
-// poke wakes a follow; one wake-up that waits is enough.
+// poke wakes whoever waits; one wake-up that waits is enough.
 func poke(wake chan<- struct{}) {
 	select {
 	case wake <- struct{}{}:

@@ -47,12 +47,7 @@ func (c *Companion) forward(to *control.Client) {
 	ctx, cancel := context.WithCancel(c.ctx)
 	defer cancel()
 	wake := make(chan struct{}, 1)
-	defer c.reg.Watch(func(review.Event) {
-		select {
-		case wake <- struct{}{}:
-		default:
-		}
-	})()
+	defer c.reg.Watch(func(review.Event) { poke(wake) })()
 	asked := map[*review.Diff]bool{}
 	for {
 		open := map[*review.Diff]bool{}

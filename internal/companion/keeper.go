@@ -126,12 +126,7 @@ func (c *Companion) keep() {
 // function, until cancelled, when sessions may have come or gone.
 func needless(ctx context.Context, watch func(func()) (cancel func()), sessions func() bool) bool {
 	wake := make(chan struct{}, 1)
-	defer watch(func() {
-		select {
-		case wake <- struct{}{}:
-		default:
-		}
-	})()
+	defer watch(func() { poke(wake) })()
 	limit, idle := time.NewTimer(keepAtMost), time.NewTimer(keepIdle)
 	defer limit.Stop()
 	defer idle.Stop()

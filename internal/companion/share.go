@@ -111,12 +111,7 @@ func (c *Companion) followShares() {
 }
 
 // askShares looks soon whether somebody is to be asked.
-func (c *Companion) askShares() {
-	select {
-	case c.wakeShares <- struct{}{}:
-	default:
-	}
-}
+func (c *Companion) askShares() { poke(c.wakeShares) }
 
 // askShare asks the person once whether an agent may be told what they look at, where the mode is ask. The question is asked again
 // when nobody saw it.
