@@ -115,6 +115,12 @@ func (c *Companion) Sessions() (list []control.Session) {
 // everySession lists the sessions of agents, with the processes that have asked; their numbers are negative.
 func (c *Companion) everySession() []mcp.SessionInfo {
 	all := c.agents.Sessions()
+	c.mu.Lock()
+	none := len(c.askers) == 0
+	c.mu.Unlock()
+	if none { // as nearly always
+		return all
+	}
 	for _, a := range agent.All() {
 		c.mu.Lock()
 		s := c.askers[a.Name]

@@ -92,12 +92,12 @@ func (w *Workspace) Deniable() (agents []string) {
 // Denying returns a function that says whether an agent's settings keep a file from it, or cannot be followed, for the files of one moment.
 // It is not safe for concurrent use.
 func (w *Workspace) Denying() (denied func(agent, path string) bool) {
-	ds := map[string]*denying{}
+	ds, reals, tops := map[string]*denying{}, map[string]string{}, map[string]string{}
 	return func(agent, path string) bool {
 		for i := range w.deniers {
 			if d := &w.deniers[i]; d.Agent == agent {
 				if ds[agent] == nil {
-					ds[agent] = &denying{w: w, d: d, effort: effort{left: contextEffort, bytes: contextBytes}, loaded: map[string]*ignoreFile{}, tops: map[string]string{}, rules: map[string]*denials{}}
+					ds[agent] = &denying{w: w, d: d, effort: effort{left: contextEffort, bytes: contextBytes}, loaded: map[string]*ignoreFile{}, reals: reals, tops: tops, rules: map[string]*denials{}}
 				}
 				return ds[agent].denies(path)
 			}
@@ -113,7 +113,8 @@ type denying struct {
 	effort effort
 	always []*ignoreFile // of Always and Folders; nil before the first file
 	loaded map[string]*ignoreFile
-	tops   map[string]string   // see top
+	reals  map[string]string   // the names behind links, for all agents
+	tops   map[string]string   // see top; for all agents
 	rules  map[string]*denials // by folder
 }
 
@@ -122,7 +123,10 @@ func (s *denying) denies(path string) bool {
 		return true
 	}
 	names := []string{filepath.Clean(path)}
-	if real := paths.Real(path); real != names[0] {
+	if _, ok := s.reals[path]; !ok {
+		s.reals[path] = paths.Real(path)
+	}
+	if real := s.reals[path]; real != names[0] {
 		names = append(names, real)
 	}
 	for _, name := range names {
@@ -192,7 +196,10 @@ func (s *denying) in(dir, root string) *denials {
 func (s *denying) everywhere() []*ignoreFile {
 	files := []*ignoreFile{}
 	for _, pattern := range s.d.everywhere() {
-		matches, _ := filepath.Glob(pattern)
+		var matches []string
+		if strings.ContainsAny(pattern, `*?[\`) { // Glob would look for any other name in vain
+			matches, _ = filepath.Glob(pattern)
+		}
 		if len(matches) == 0 {
 			matches = []string{pattern} // it may be a link that leads nowhere, or become one
 		}

@@ -11,7 +11,7 @@ import (
 // heard takes the registry's events, whoever caused them.
 func (s *Server) heard(e review.Event) {
 	if e.Kind == review.Opened || e.Kind == review.Decided {
-		s.SessionsChanged() // the status counts open diffs
+		poke(s.wake) // the status counts open diffs
 	}
 	if o := e.Outcome; o != nil && o.Policy && o.Kind == review.Accepted {
 		s.acceptedByRule(filepath.Base(e.Diff.Proposal().Path))
