@@ -231,7 +231,9 @@ func (x *examination) listen(ctx context.Context, way client.Way) {
 	defer l.Close()
 	x.ok("token", "the token is accepted")
 	x.hear(asking, l)
-	x.views(ctx, way)
+	if x.o.Agent.Shows != "" {
+		x.views(ctx, way)
+	}
 }
 
 // hear examines what the companion offers, and what it tells of the editor.

@@ -119,7 +119,7 @@ func diagnose(ctx context.Context, con *console.Console, f doctorFlags, bridge f
 		for _, line := range done {
 			fmt.Fprintln(con.Out, line)
 		}
-		printFindings(con, r, f.agent.Label)
+		printFindings(con, r, f.agent)
 	}
 	if err == nil && !r.Connects {
 		err = console.Exit(console.CodeNo)
@@ -164,7 +164,7 @@ func doctorOptions(con *console.Console, f doctorFlags) (doctor.Options, error) 
 	return doctor.Options{Agent: f.agent, World: w, PID: f.pid, Lacks: lacks, Run: con.Dirs.Run, Settings: settings, Others: doctor.Folders(true)[1:]}, nil
 }
 
-func printFindings(con *console.Console, r *doctor.Report, label string) {
+func printFindings(con *console.Console, r *doctor.Report, one agent.Agent) {
 	out := con.Out
 	for _, f := range r.Findings {
 		mark := "  ok     "
@@ -192,15 +192,22 @@ func printFindings(con *console.Console, r *doctor.Report, label string) {
 		}
 	}
 	fmt.Fprintln(out)
+	who, with := "A "+one.Label, " with context and diffs"
+	if strings.ContainsRune("AEIOUaeiou", rune(one.Label[0])) {
+		who = "An " + one.Label
+	}
+	if one.Listen != nil && one.Shows == "" { // it has context alone
+		with = ""
+	}
 	if r.Connects && r.Says == "" {
-		fold(out, fmt.Sprintf("A %s that is started in %s connects.", label, r.Dir), 0, 0)
+		fold(out, fmt.Sprintf("%s that is started in %s connects.", who, r.Dir), 0, 0)
 		return
 	}
 	if r.Connects {
-		fold(out, fmt.Sprintf("A %s that is started in %s connects. It says: %s", label, r.Dir, r.Says), 0, 0)
+		fold(out, fmt.Sprintf("%s that is started in %s connects. It says: %s", who, r.Dir, r.Says), 0, 0)
 		return
 	}
-	fmt.Fprintln(out, console.Paint(out, console.Bold, "A "+label+" that is started here does not connect with context and diffs."))
+	fmt.Fprintln(out, console.Paint(out, console.Bold, who+" that is started here does not connect"+with+"."))
 	if r.Says != "" {
 		fold(out, "It says: "+r.Says, 0, 0)
 	}
