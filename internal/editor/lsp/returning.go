@@ -58,12 +58,13 @@ func (s *Server) takeUp(d *review.Diff) bool {
 			s.views[d.ID()] = v
 			delete(s.announced, d.ID())
 			close(a.known)
-			s.mu.Unlock()
 			if a.rejected {
-				s.tasks.Go(func() { _ = s.core.Registry.Reject(d.ID()) }) // which the editor hears by closeDiff
-				return true
+				s.rejectLater(d.ID())
 			}
-			s.refresh(v)
+			s.mu.Unlock()
+			if !a.rejected {
+				s.refresh(v)
+			}
 			return true
 		}
 		said = a.text
@@ -76,6 +77,15 @@ func (s *Server) takeUp(d *review.Diff) bool {
 			_ = s.edited(v, from, number, said)
 		}
 	}
+}
+
+// rejectLater rejects a diff in its turn, which settle waits for; the editor hears it by closeDiff. The caller holds Server.mu.
+func (s *Server) rejectLater(id string) {
+	done := s.turn(id)
+	s.tasks.Go(func() {
+		defer done()
+		_ = s.core.Registry.Reject(id)
+	})
 }
 
 // baseFrom counts the bases of a view from the one that the editor has shown since before; nil when that one is not known. It may
@@ -129,18 +139,10 @@ func (s *Server) inTurn(id string, decision bool, handle func() (any, error)) (a
 		s.mu.Unlock()
 		return handle()
 	}
-	done := make(chan struct{})
-	s.turns[id] = done
+	done := s.turn(id)
 	s.mu.Unlock()
 	return rpc.Later(func() (any, error) {
-		defer func() {
-			s.mu.Lock()
-			if s.turns[id] == done {
-				delete(s.turns, id)
-			}
-			s.mu.Unlock()
-			close(done)
-		}()
+		defer done()
 		all := []<-chan struct{}{before}
 		if a != nil {
 			all = append(all, a.known)
@@ -152,6 +154,20 @@ func (s *Server) inTurn(id string, decision bool, handle func() (any, error)) (a
 		}
 		return handle()
 	}), nil
+}
+
+// turn begins a turn of a diff's, and returns what ends it. The caller holds Server.mu.
+func (s *Server) turn(id string) (end func()) {
+	done := make(chan struct{})
+	s.turns[id] = done
+	return func() {
+		s.mu.Lock()
+		if s.turns[id] == done {
+			delete(s.turns, id)
+		}
+		s.mu.Unlock()
+		close(done)
+	}
 }
 
 // wait waits for c, and not at all for nil; false when over comes first.
