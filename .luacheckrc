@@ -6,4 +6,4 @@ read_globals = { vim = { other_fields = true, fields = { b = { read_only = false
 max_line_length = 180
 -- micro calls a plugin's global functions by their names, and its files share them.
 files['plugins/micro'] = { std = 'lua51', read_globals = { 'import', 'installed' },
-  globals = { 'VERSION', 'json', 'diffs', 'findings', 'past', 'link', 'status', 'init', 'preinit', 'deinit', 'onBufPaneOpen', 'onBufferOpen', 'onSave', 'preSave', 'preSaveAs', 'preQuit', 'preForceQuit' } }
+  globals = { 'VERSION', 'json', 'diffs', 'findings', 'past', 'link', 'status', 'init', 'preinit', 'deinit', 'onBufPaneOpen', 'onBufferOpen', 'onSave', 'preSave', 'preSaveAs', 'preQuit', 'preForceQuit', 'preQuitAll' } }

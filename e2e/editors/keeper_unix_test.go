@@ -120,6 +120,63 @@ func TestKakouneLeftWhilePolluxIsDead(t *testing.T) {
 	b.hasKept("new typed since\n")
 }
 
+// What was typed in micro is kept as well: in a proposal that is open when micro is left, and in one that was rejected while pollux was dead.
+func TestMicroLeft(t *testing.T) {
+	t.Parallel()
+	for name, dead := range map[string]bool{"at once": false, "while pollux is dead": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, micro(t), map[string]string{"a.txt": "a\n", "b.txt": "b\n"})
+			b.withKeeper()
+			b.write("../c/micro/bindings.json", `{"Alt-q": "QuitAll"}`)
+			b.open("a.txt")
+			a := b.connect()
+			b.microShows(a, "b.txt", "other\n")
+			if dead {
+				b.kill(b.companion(), syscall.SIGKILL)
+			}
+			b.text("No, ")
+			b.keys("C-q") // rejects
+			b.off("b.txt (proposal)")
+			if !dead {
+				b.rejected(a, "b.txt")
+			} else {
+				b.until("another companion", func() bool {
+					b.keys("Right") // a key starts it
+					return len(b.files()) == 1 && serves(b.file())
+				})
+			}
+			b.until("the words in the history", func() bool { return b.history("No, other") })
+			a = b.connect()
+			b.microShows(a, "a.txt", "new\n")
+			if dead {
+				b.kill(b.companion(), syscall.SIGKILL)
+				b.until("its end", func() bool { return !serves(b.file()) })
+			}
+			b.text("Typed ")
+			b.keys("M-q")
+			b.tm.Exit(patience)
+			b.hasKept("Typed new\n")
+		})
+	}
+}
+
+// What was rejected in micro while pollux was dead is in the history, also when micro is left at once.
+func TestMicroRejectsAndLeaves(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, micro(t), map[string]string{"a.txt": "a\n"})
+	b.withKeeper()
+	b.open("a.txt")
+	a := b.connect()
+	b.microShows(a, "a.txt", "new\n")
+	b.kill(b.companion(), syscall.SIGKILL)
+	b.until("its end", func() bool { return !serves(b.file()) })
+	b.text("Typed ")
+	b.keys("C-q", "C-q")
+	b.tm.Exit(patience)
+	b.until("the words in the history", func() bool { return b.history("Typed new") })
+}
+
 // killedAndStopped: pollux is stopped by hand while it is dead. Its view goes, as with one that lives, and what was typed is in the history.
 func killedAndStopped(t *testing.T, f flavour) {
 	b := newBench(t, f, map[string]string{"a": "a\n"})

@@ -229,6 +229,13 @@ local function report(d)
   end
 end
 
+-- report tells of every edit that pollux has not heard of.
+function diffs.report()
+  for _, d in ipairs(open) do
+    report(d)
+  end
+end
+
 -- edited tells of an edit, at most five times a second.
 function diffs.edited(soon)
   local d = of(link.current())
@@ -329,11 +336,19 @@ end
 preSaveAs = preSave
 
 function preQuit(pane)
-  if not of(pane) then
-    return true
+  if of(pane) then
+    diffs.decide(pane, 'rejected')
+    return false
   end
-  diffs.decide(pane, 'rejected')
-  return false
+  if #micro.Tabs().List == 1 and #micro.CurTab().Panes == 1 then
+    link.leaving()
+  end
+  return true
 end
 
 preForceQuit = preQuit
+
+function preQuitAll()
+  link.leaving()
+  return true
+end

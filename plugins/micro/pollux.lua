@@ -325,6 +325,24 @@ function start()
   end)
 end
 
+-- leaving is called when micro is about to end. A pollux that was killed is started once more, to hear what only micro knows.
+local function leaving()
+  diffs.report()
+  if job and job.ProcessState == nil or stopped or not diffs.shown() then
+    return -- one that lives hears micro's end
+  end
+  start()
+  local last_one = job
+  request('shutdown', { keep = true })
+  notify('exit', json.empty)
+  for _ = 1, 200 do
+    if last_one.ProcessState ~= nil then
+      return
+    end
+    time.Sleep(1e7) -- 10 ms
+  end
+end
+
 ---- What the user commands. ----
 
 local function status_text()
@@ -373,6 +391,7 @@ local function mention(pane, words)
 end
 
 local function share(paused)
+  state.context = paused and 'paused' or 'on' -- pollux's status comes later than the user's next key may
   if paused then
     execute('pollux.setContext', { state = 'paused' }, 'paused: nothing is shared')
   else
@@ -451,7 +470,7 @@ end
 
 ---- What diff.lua needs, and what micro calls. ----
 
-link = { position = position, uri = uri, notify = notify, request = request, say = say, panes = panes, current = current, is_file = is_file, text_of = text_of }
+link = { leaving = leaving, position = position, uri = uri, notify = notify, request = request, say = say, panes = panes, current = current, is_file = is_file, text_of = text_of }
 
 function preinit()
   config.RegisterGlobalOption('pollux', 'command', '')
