@@ -37,6 +37,8 @@ const (
 	Chromium Peer = "Chromium"
 	// Tmux is the terminal that tests drive the CLI in.
 	Tmux Peer = "tmux"
+	// Screen is another one, into which pollux types.
+	Screen Peer = "screen"
 	// Bubblewrap is the sandbox that ours is compared with.
 	Bubblewrap Peer = "bubblewrap"
 	// Conformance is MCP's own conformance suite, in the pinned version.
@@ -61,7 +63,7 @@ const (
 
 // All returns the peers that every run needs, in the order of reports.
 func All() []Peer {
-	return []Peer{Node, Gemini, Qwen, Claude, Conformance, Inspector, Esbuild, Chromium, Tmux, Neovim, Vim, Emacs, Micro, Kakoune, Eglot, Pathogen, Bubblewrap}
+	return []Peer{Node, Gemini, Qwen, Claude, Conformance, Inspector, Esbuild, Chromium, Tmux, Screen, Neovim, Vim, Emacs, Micro, Kakoune, Eglot, Pathogen, Bubblewrap}
 }
 
 // Install returns a command or sentence that says how to install p on this machine.
@@ -81,6 +83,8 @@ func (p Peer) Install() string {
 		return "apt-get install bubblewrap (Linux only)"
 	case Tmux:
 		return "apt-get install tmux (or brew install tmux)"
+	case Screen:
+		return "apt-get install screen (or brew install screen)"
 	case Neovim:
 		return "apt-get install neovim (or brew install neovim)"
 	case Vim:
@@ -185,6 +189,8 @@ func find(p Peer) (Finding, error) {
 		f, err = findProgram("--version", []string{"bwrap"}, nil)
 	case Tmux:
 		f, err = findProgram("-V", []string{"tmux"}, nil)
+	case Screen:
+		f, err = findProgram("-v", []string{"screen"}, nil)
 	case Neovim:
 		f, err = findProgram("--version", []string{"nvim"}, nil)
 	case Vim:

@@ -166,7 +166,10 @@ func (s *session) tmux(ctx context.Context) error {
 	return err
 }
 
-// screen stuffs the text as typed input. It escapes backslash, caret and dollar, which have a special meaning there.
+// stuffed is how many bytes screen takes at once: more than 767 it drops, and says nothing.
+const stuffed = 512
+
+// screen stuffs the text as typed input, in pieces. It escapes backslash, caret and dollar, which have a special meaning there.
 func (s *session) screen(ctx context.Context) error {
 	window, err := s.id("WINDOW")
 	if err != nil {
@@ -175,9 +178,19 @@ func (s *session) screen(ctx context.Context) error {
 	if s.env["STY"] == "" {
 		return errors.New("STY is not set where it runs")
 	}
-	quoted := strings.NewReplacer(`\`, `\\`, `^`, `\^`, `$`, `\044`).Replace(s.text)
-	_, err = s.start(ctx, "", "screen", "-S", s.env["STY"], "-p", window, "-X", "stuff", quoted)
-	return err
+	special := strings.NewReplacer(`\`, `\\`, `^`, `\^`, `$`, `\044`)
+	piece := ""
+	for i, r := range s.text {
+		piece += special.Replace(string(r))
+		if len(piece) < stuffed && i+utf8.RuneLen(r) < len(s.text) {
+			continue
+		}
+		if _, err := s.start(ctx, "", "screen", "-S", s.env["STY"], "-p", window, "-X", "stuff", piece); err != nil {
+			return err
+		}
+		piece = ""
+	}
+	return nil
 }
 
 func (s *session) zellij(ctx context.Context) error {

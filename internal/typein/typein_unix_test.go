@@ -186,6 +186,42 @@ func TestTmux(t *testing.T) {
 	}
 }
 
+// screen types the text as it is, however long, and never presses Enter. It knows no brackets.
+func TestScreen(t *testing.T) {
+	peers.Need(t, peers.Screen)
+	dir := t.TempDir()
+	t.Setenv("SCREENDIR", filepath.Join(dir, "s"))
+	if err := os.Mkdir(filepath.Join(dir, "s"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	// As the daemon of a session: -D -m makes no other process of it.
+	cmd := exec.Command("screen", "-D", "-m", "-U", "-c", "/dev/null", "-S", "a session", "sh", "-c", "stty raw -echo; echo $$ >pid.new; mv pid.new pid; cat >plain; :")
+	cmd.Dir = dir
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	place, err := Find(pidIn(t, filepath.Join(dir, "pid")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := ""
+	for _, text := range []string{"@a\\ b.txt lines 1-2 $HOME `x` %1 #{x} ^M \\r \\015 'é😀' \"q\" ", strings.Repeat("0123456789", 300), strings.Repeat("$😀^", 200)} {
+		if by, err := place.Type(t.Context(), text); err != nil || by != "screen" {
+			t.Fatalf("%s, %v", by, err)
+		}
+		want += text
+		var got []byte
+		until(t, "the text", func() bool {
+			got, _ = os.ReadFile(filepath.Join(dir, "plain"))
+			return len(got) >= len(want)
+		})
+		if string(got) != want {
+			t.Fatalf("%q, want %q", got, want)
+		}
+	}
+}
+
 // The other terminals, with stand-ins for their programs: each receives the pane that the terminal named, and the
 // text unchanged.
 func TestOthers(t *testing.T) {
