@@ -10,7 +10,7 @@ import (
 
 // TestPast: past proposals are looked at and taken back, and rules are changed, in the editor (SPEC F-11, F-12).
 func TestPast(t *testing.T) {
-	play(t, map[string]func(*testing.T, flavour){"history": pastProposal, "rules": changedRule})
+	play(t, map[string]func(*testing.T, flavour){"history": pastProposal, "undone": undoneOnce, "rules": changedRule})
 }
 
 // chooses takes the first one of a list, once the screen shows it; Emacs shows its prompt alone.
@@ -52,6 +52,28 @@ func pastProposal(t *testing.T, f flavour) {
 	b.calm("a.go")
 	b.is("&tabline", "")
 	b.is(b.buffer("a.go"), "old")
+}
+
+// undoneOnce: a change that was taken back is marked in the history, and is not taken back again.
+func undoneOnce(t *testing.T, f flavour) {
+	b, a := user(t, f, map[string]string{"a.go": "old\n"}, "a.go")
+	b.offer(a, "a.go", "new\n")
+	b.accept()
+	b.accepted(a, "a.go", "new\n")
+	b.write("a.go", "new\n")
+	b.is(b.buffer("a.go"), "new")
+	b.undoPast("a.go")
+	b.is(b.buffer("a.go"), "old")
+	b.command("pollux.undo")
+	b.says("there is nothing to undo")
+	b.command("pollux.history")
+	if f.name == "emacs" {
+		b.is(asking, "1")
+		b.keys("Tab") // the one that there is
+		b.on("a.go  accepted, undone")
+		return
+	}
+	b.on("a.go  accepted, undone")
 }
 
 // changedRule: a rule is one of a list, and so is what becomes of it.
