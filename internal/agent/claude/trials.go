@@ -5,71 +5,38 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/pollux-companion/pollux/internal/agent/finding"
 	"github.com/pollux-companion/pollux/internal/agent/lockfile"
 )
 
-// tryWithin bounds one trial; undecided is how long an openDiff is watched that nobody decides.
-const (
-	tryWithin = 5 * time.Second
-	undecided = 300 * time.Millisecond
-)
+// undecided is how long an openDiff is watched that nobody decides.
+const undecided = 300 * time.Millisecond
 
 // Trials are what pollux conform tries of Claude Code's wire. They open diffs, and take them away again.
 func Trials() []finding.Trial {
 	return []finding.Trial{
-		{Name: "CC-5/its token opens", About: "a socket opens with the lock's token, and initialize is answered", Try: joined(func(context.Context, finding.Door, *Conn) error { return nil })},
-		{Name: "CC-5/another token does not", About: "a socket that brings another token is refused with 401", Try: otherToken},
+		{Name: "CC-5/its token opens", About: "a socket opens with the lock's token, and initialize is answered", Try: lockfile.Joined(dial, func(context.Context, finding.Door, *Conn) error { return nil })},
+		{Name: "CC-5/another token does not", About: "a socket that brings another token is refused with 401", Try: lockfile.OtherToken(dial)},
 		{Name: "CC-5/no Origin", About: "a page in a browser is refused, whatever its origin", Try: noOrigin},
-		{Name: "CC-17/tools", About: "the eleven tools are offered, and not executeCode, which a model would see", Try: joined(offered)},
-		{Name: "CC-6/first context", About: "what the user looks at comes without being asked for", Try: joined(firstContext)},
-		{Name: "CC-8/openDiff waits", About: "openDiff is answered when it is decided, and what nobody accepts is never answered as accepted", Try: joined(waits)},
-		{Name: "CC-11/a session's own", About: "closeAllDiffTabs leaves the diffs of other sessions alone", Try: joined(ownTabs)},
-		{Name: "CC-13/diagnostics", About: "getDiagnostics answers a list of files, or says by an error that nothing is known", Try: joined(diagnosed)},
+		{Name: "CC-17/tools", About: "the eleven tools are offered, and not executeCode, which a model would see", Try: lockfile.Joined(dial, offered)},
+		{Name: "CC-6/first context", About: "what the user looks at comes without being asked for", Try: lockfile.Joined(dial, firstContext)},
+		{Name: "CC-8/openDiff waits", About: "openDiff is answered when it is decided, and what nobody accepts is never answered as accepted", Try: lockfile.Joined(dial, waits)},
+		{Name: "CC-11/a session's own", About: "closeAllDiffTabs leaves the diffs of other sessions alone", Try: lockfile.Joined(dial, ownTabs)},
+		{Name: "CC-13/diagnostics", About: "getDiagnostics answers a list of files, or says by an error that nothing is known", Try: lockfile.Joined(dial, diagnosed)},
 	}
 }
 
-// joined makes a trial of what is tried in a session.
-func joined(try func(context.Context, finding.Door, *Conn) error) func(context.Context, finding.Door) error {
-	return func(ctx context.Context, d finding.Door) error {
-		ctx, cancel := context.WithTimeout(ctx, tryWithin)
-		defer cancel()
-		c, err := Dial(ctx, d.Port, d.Token, nil)
-		if err != nil {
-			return err
-		}
-		defer c.Close()
-		return try(ctx, d, c)
-	}
-}
-
-func otherToken(ctx context.Context, d finding.Door) error {
-	ctx, cancel := context.WithTimeout(ctx, tryWithin)
-	defer cancel()
-	for _, token := range []string{"", "x", d.Token + "x", strings.ToUpper(d.Token)} {
-		if token == d.Token {
-			continue
-		}
-		c, err := Dial(ctx, d.Port, token, nil)
-		if err == nil {
-			c.Close()
-			return fmt.Errorf("a socket opened with a token of %d bytes that is not the lock's", len(token))
-		}
-		if !errors.Is(err, lockfile.ErrToken) {
-			return fmt.Errorf("instead of 401: %w", err)
-		}
-	}
-	return nil
-}
+// dial opens a session at a door, as Claude Code does.
+func dial(ctx context.Context, d finding.Door) (*Conn, error) { return Dial(ctx, d.Port, d.Token, nil) }
 
 func noOrigin(ctx context.Context, d finding.Door) error {
-	ctx, cancel := context.WithTimeout(ctx, tryWithin)
+	ctx, cancel := context.WithTimeout(ctx, lockfile.TryWithin)
 	defer cancel()
 	for _, origin := range []string{"https://example.org", "null", fmt.Sprintf("http://127.0.0.1:%d", d.Port)} {
 		if c, err := Dial(ctx, d.Port, d.Token, http.Header{"Origin": {origin}}); err == nil {
@@ -81,19 +48,11 @@ func noOrigin(ctx context.Context, d finding.Door) error {
 }
 
 func offered(ctx context.Context, _ finding.Door, c *Conn) error {
-	names, err := c.Tools(ctx)
-	if err != nil {
-		return err
+	names, err := lockfile.Offers(ctx, c, maps.Keys((&Dialect{}).tools()))
+	if err == nil && slices.Contains(names, "executeCode") {
+		err = errors.New("executeCode is offered")
 	}
-	for name := range (&Dialect{}).tools() {
-		if !slices.Contains(names, name) {
-			return fmt.Errorf("%s is missing of %s", name, strings.Join(names, ", "))
-		}
-	}
-	if slices.Contains(names, "executeCode") {
-		return errors.New("executeCode is offered")
-	}
-	return nil
+	return err
 }
 
 func firstContext(ctx context.Context, _ finding.Door, c *Conn) error {

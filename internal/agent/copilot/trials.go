@@ -3,10 +3,9 @@ package copilot
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -14,69 +13,23 @@ import (
 	"github.com/pollux-companion/pollux/internal/agent/lockfile"
 )
 
-// tryWithin bounds one trial; undecided is how long an open_diff is watched that nobody decides.
-const (
-	tryWithin = 5 * time.Second
-	undecided = 300 * time.Millisecond
-)
+// undecided is how long an open_diff is watched that nobody decides.
+const undecided = 300 * time.Millisecond
 
 // Trials are what pollux conform tries of Copilot CLI's wire. They open diffs, and take them away again.
 func Trials() []finding.Trial {
 	return []finding.Trial{
-		{Name: "GC-1/its token opens", About: "a session opens at the private socket with the lock's token", Try: joined(func(context.Context, finding.Door, *Conn) error { return nil })},
-		{Name: "GC-1/another token does not", About: "a request that brings another token is refused with 401", Try: otherToken},
-		{Name: "GC-5/tools", About: "the four tools are offered", Try: joined(offered)},
-		{Name: "GC-5/first context", About: "what the user looks at comes without being asked for", Try: joined(firstContext)},
-		{Name: "GC-3/open_diff waits", About: "open_diff is answered when it is decided, and what nobody accepts is never answered as accepted", Try: joined(waits)},
+		{Name: "GC-1/its token opens", About: "a session opens at the private socket with the lock's token", Try: lockfile.Joined(Dial, func(context.Context, finding.Door, *Conn) error { return nil })},
+		{Name: "GC-1/another token does not", About: "a request that brings another token is refused with 401", Try: lockfile.OtherToken(Dial)},
+		{Name: "GC-5/tools", About: "the four tools are offered", Try: lockfile.Joined(Dial, offered)},
+		{Name: "GC-5/first context", About: "what the user looks at comes without being asked for", Try: lockfile.Joined(Dial, firstContext)},
+		{Name: "GC-3/open_diff waits", About: "open_diff is answered when it is decided, and what nobody accepts is never answered as accepted", Try: lockfile.Joined(Dial, waits)},
 	}
-}
-
-// joined makes a trial of what is tried in a session.
-func joined(try func(context.Context, finding.Door, *Conn) error) func(context.Context, finding.Door) error {
-	return func(ctx context.Context, d finding.Door) error {
-		ctx, cancel := context.WithTimeout(ctx, tryWithin)
-		defer cancel()
-		c, err := Dial(ctx, d)
-		if err != nil {
-			return err
-		}
-		defer c.Close()
-		return try(ctx, d, c)
-	}
-}
-
-func otherToken(ctx context.Context, d finding.Door) error {
-	ctx, cancel := context.WithTimeout(ctx, tryWithin)
-	defer cancel()
-	for _, token := range []string{"", "x", d.Token + "x", strings.ToUpper(d.Token)} {
-		other := d
-		other.Token = token
-		if token == d.Token {
-			continue
-		}
-		c, err := Dial(ctx, other)
-		if err == nil {
-			c.Close()
-			return fmt.Errorf("a session opened with a token of %d bytes that is not the lock's", len(token))
-		}
-		if !errors.Is(err, lockfile.ErrToken) {
-			return fmt.Errorf("instead of 401: %w", err)
-		}
-	}
-	return nil
 }
 
 func offered(ctx context.Context, _ finding.Door, c *Conn) error {
-	names, err := c.Tools(ctx)
-	if err != nil {
-		return err
-	}
-	for name := range (&Dialect{}).tools() {
-		if !slices.Contains(names, name) {
-			return fmt.Errorf("%s is missing of %s", name, strings.Join(names, ", "))
-		}
-	}
-	return nil
+	_, err := lockfile.Offers(ctx, c, maps.Keys((&Dialect{}).tools()))
+	return err
 }
 
 func firstContext(ctx context.Context, _ finding.Door, c *Conn) error {
