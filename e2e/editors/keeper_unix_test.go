@@ -161,22 +161,6 @@ func TestMicroLeft(t *testing.T) {
 	}
 }
 
-// What was rejected in micro while pollux was dead is in the history, also when micro is left at once.
-func TestMicroRejectsAndLeaves(t *testing.T) {
-	t.Parallel()
-	b := newBench(t, micro(t), map[string]string{"a.txt": "a\n"})
-	b.withKeeper()
-	b.open("a.txt")
-	a := b.connect()
-	b.microShows(a, "a.txt", "new\n")
-	b.kill(b.companion(), syscall.SIGKILL)
-	b.until("its end", func() bool { return !serves(b.file()) })
-	b.text("Typed ")
-	b.keys("C-q", "C-q")
-	b.tm.Exit(patience)
-	b.until("the words in the history", func() bool { return b.history("Typed new") })
-}
-
 // killedAndStopped: pollux is stopped by hand while it is dead. Its view goes, as with one that lives, and what was typed is in the history.
 func killedAndStopped(t *testing.T, f flavour) {
 	b := newBench(t, f, map[string]string{"a": "a\n"})

@@ -179,6 +179,7 @@ function diffs.open(p, idle)
     path = p.filePath,
     old = p.oldText,
     new = p.newText,
+    shown = p.newText, -- what the agent proposed
     number = 1,
     read_only = p.readOnly and p.readOnly ~= '' and p.readOnly or nil,
   }
@@ -254,7 +255,7 @@ function diffs.edited(soon)
 end
 
 local function announcement(d, outcome)
-  return { diffId = d.id, filePath = d.path, content = text(d), oldText = d.old, outcome = outcome }
+  return { diffId = d.id, filePath = d.path, content = text(d), shown = d.shown, oldText = d.old, outcome = outcome }
 end
 
 -- decide says what becomes of the proposal at hand.
