@@ -19,7 +19,7 @@ const qwenSettings = `{
   "ide": {"enabled": true, "hasSeenNudge": true},
   "general": {"disableAutoUpdate": true, "disableUpdateNag": true, "enableAutoUpdate": false},
   "privacy": {"usageStatisticsEnabled": false},
-  "ui": {"hideTips": true, "hideBanner": true}
+  "ui": {"hideTips": true, "hideBanner": true, "enableFollowupSuggestions": false}
 }`
 
 // Qwen prepares the home for Qwen Code, with IDE mode on. Settings that are there already stay.

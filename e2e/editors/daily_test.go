@@ -182,7 +182,7 @@ func vimMentions(t *testing.T, f flavour) {
 	b.tm.Wait("ready", patience)
 	b.leavesTerminal()
 	b.text("2GVj:Pollux send why this?\r")
-	want := "@a.go lines 2-3 why this?"
+	want := "@a.go lines 2-3 why this? "
 	b.wrote("typed", want)
 	b.step("a problem")
 	b.ex(map[string]string{
@@ -250,7 +250,7 @@ func emacsMentions(t *testing.T, f flavour) {
 	b.mx("pollux-send")
 	b.is(asking, "1")
 	b.text("why this?\r")
-	b.wrote("typed", "@a.go lines 2-3 why this?")
+	b.wrote("typed", "@a.go lines 2-3 why this? ")
 	b.step("dired")
 	b.soon(`(dired ".") (dired-goto-file (expand-file-name "z.go"))`)
 	b.is("(dired-get-filename t t)", "z.go")

@@ -93,8 +93,11 @@ func (v vi) abandons() { v.b.Helper(); v.b.ex("qa!") }
 func (v vi) policy(decision, pattern string) {
 	v.b.Helper()
 	v.b.ex("Pollux policy " + decision + " pattern " + pattern)
-	v.b.ex("Pollux policy")
-	v.b.says(fmt.Sprintf("%-10s%s", decision, pattern))
+	rule := fmt.Sprintf("%-10s%s", decision, pattern)
+	v.b.until("the rule "+rule, func() bool { // the editor hears of it after the command
+		v.b.ex("Pollux policy")
+		return strings.Contains(v.b.eval(v.b.f.messages), rule)
+	})
 }
 
 func (v vi) saveCopy(file string, there bool) {

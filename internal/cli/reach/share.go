@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/agent"
 	"github.com/pollux-companion/pollux/internal/cli/console"
 	"github.com/pollux-companion/pollux/internal/control"
+	"github.com/pollux-companion/pollux/internal/paths"
 )
 
 // everyAgent names all agents at once.
@@ -36,10 +38,11 @@ it lists the decisions.
           editor's extension serves the agent: Claude Code, for example, connects
           to neither when it finds two
 
-The decision holds for this folder and the folders below it, for every editor,
-until you change it. The setting share in config.json holds for all other folders.
-You still review proposals, and can still send mentions to the agent. An agent's
-own shell can only say never.`,
+The decision holds for the folder that the editor serves and the folders below it,
+for every editor, until you change it. From a folder below, only never is taken. The
+setting share in config.json holds for all other folders.
+You still review proposals, and can still send mentions to the agent. An agent's own
+shell can only say never.`,
 		Example: `  pollux share                    who is told what
   pollux share codex never
   pollux share all ask ~/work`,
@@ -97,16 +100,40 @@ func setShare(ctx context.Context, con *console.Console, name, mode, dir string)
 	ctx, cancel := context.WithTimeout(ctx, AskTimeout)
 	defer cancel()
 	told, err := everyCompanion(ctx, con, folder, func(c *control.Client) error {
+		if err := decides(c, folder, "pollux share "+name+" "+mode); err != nil && mode != "never" {
+			return err
+		}
 		for _, name := range names {
 			if err := c.Share(ctx, name, mode); err != nil {
 				return fmt.Errorf("%s %d: %w", c.Status.Editor, c.Status.PID, err)
 			}
 		}
-		fmt.Fprintf(con.Out, "%s %d: %s %s\n", c.Status.Editor, c.Status.PID, name, mode)
+		fmt.Fprintf(con.Out, "%s %d: %s %s in %s\n", c.Status.Editor, c.Status.PID, name, mode, folders(c))
 		return nil
 	})
 	if told == 0 && err == nil {
 		_, err = control.Find(ctx, con.Dirs.Run, folder) // its error says what is running
 	}
 	return err
+}
+
+// decides says why a command for a folder does not tell agents more: the companion serves a folder above it, and would tell them
+// more in all of that.
+func decides(c *control.Client, folder, command string) error {
+	roots := c.Status.Roots
+	if slices.ContainsFunc(roots, func(root string) bool { return paths.Within(folder, root) }) {
+		return nil
+	}
+	above := roots[slices.IndexFunc(roots, func(root string) bool { return paths.Within(root, folder) })]
+	return console.No(fmt.Errorf("%s %d serves %s, and would tell agents more in all of it, not only in %q; if you want that: %s %q",
+		c.Status.Editor, c.Status.PID, folders(c), folder, command, above))
+}
+
+// folders names the folders that a companion serves.
+func folders(c *control.Client) string {
+	all := make([]string, len(c.Status.Roots))
+	for i, root := range c.Status.Roots {
+		all[i] = strconv.Quote(root)
+	}
+	return strings.Join(all, ", ")
 }

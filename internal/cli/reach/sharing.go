@@ -40,8 +40,9 @@ func Resume(con *console.Console) *cobra.Command {
 	return &cobra.Command{
 		Use:   "resume [DIR]",
 		Short: "Tell agents again what you look at",
-		Long: `Ends pollux pause for the current folder (or DIR). An agent cannot do that: run it
-in a terminal of your own.`,
+		Long: `Ends pollux pause for the current folder (or DIR), which must be one that the editor
+serves, not a folder below it. An agent cannot do that: run it in a terminal of your
+own.`,
 		Example: `  pollux resume`,
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -58,15 +59,18 @@ func share(ctx context.Context, con *console.Console, dir string, paused bool) e
 	}
 	ctx, cancel := context.WithTimeout(ctx, AskTimeout)
 	defer cancel()
-	says := "%s %d tells agents what you look at\n"
+	says := "%s %d tells agents what you look at in %s\n"
 	if paused {
-		says = "%s %d tells agents nothing of what you look at; pollux resume ends that\n"
+		says = "%s %d tells agents nothing of what you look at in %s; pollux resume ends that\n"
 	}
 	told, err := everyCompanion(ctx, con, folder, func(c *control.Client) error {
+		if err := decides(c, folder, "pollux resume"); err != nil && !paused {
+			return err
+		}
 		if err := c.Pause(ctx, paused); err != nil {
 			return fmt.Errorf("%s %d: %w", c.Status.Editor, c.Status.PID, err)
 		}
-		fmt.Fprintf(con.Out, says, c.Status.Editor, c.Status.PID)
+		fmt.Fprintf(con.Out, says, c.Status.Editor, c.Status.PID, folders(c))
 		return nil
 	})
 	if told == 0 && err == nil {
