@@ -19,7 +19,7 @@ import (
 
 // TestKeeper: an editor is closed and opened again, and the CLI beside it keeps its companion (SPEC L-4).
 func TestKeeper(t *testing.T) {
-	play(t, map[string]func(*testing.T, flavour){"closed and opened": closedAndOpened, "edited and left": editedAndLeft, "killed and left": killedAndLeft, "killed and stopped": killedAndStopped})
+	play(t, map[string]func(*testing.T, flavour){"closed and opened": closedAndOpened, "edited and left": editedAndLeft, "killed and left": killedAndLeft, "killed, rejected and left": killedRejectedAndLeft, "killed and stopped": killedAndStopped})
 	t.Run("Gemini CLI", func(t *testing.T) {
 		t.Parallel()
 		keptCLI(t, neovim(t))
@@ -102,6 +102,24 @@ func killedAndLeft(t *testing.T, f flavour) {
 	b.accepted(a, "a", "new\nedited\n")
 }
 
+// killedRejectedAndLeft: what was typed and rejected while the companion was away is in the history, also when the editor is left at once
+// (SPEC F-12).
+func killedRejectedAndLeft(t *testing.T, f flavour) {
+	b := newBench(t, f, map[string]string{"a": "a\n"})
+	b.withKeeper()
+	b.open("a")
+	a := b.connect()
+	a.OpenDiff(b.path("a"), "new\n")
+	b.shows("a", "new\n")
+	b.killsForGood()
+	b.step("the user types, rejects and leaves at once")
+	b.jots(1, "edited")
+	b.reject()
+	b.abandons()
+	b.tm.Exit(patience)
+	b.until("the words in the history", func() bool { return b.history("edited") })
+}
+
 // What was typed after pollux was killed is kept when Kakoune is left before another one runs (SPEC L-3, L-4).
 func TestKakouneLeftWhilePolluxIsDead(t *testing.T) {
 	t.Parallel()
@@ -132,6 +150,7 @@ func TestMicroLeft(t *testing.T) {
 			b.open("a.txt")
 			a := b.connect()
 			b.microShows(a, "b.txt", "other\n")
+			old := b.stamp()
 			if dead {
 				b.kill(b.companion(), syscall.SIGKILL)
 			}
@@ -143,7 +162,7 @@ func TestMicroLeft(t *testing.T) {
 			} else {
 				b.until("another companion", func() bool {
 					b.keys("Right") // a key starts it
-					return len(b.files()) == 1 && serves(b.file())
+					return len(b.files()) == 1 && b.stamp() != old && serves(b.file())
 				})
 			}
 			b.until("the words in the history", func() bool { return b.history("No, other") })
@@ -157,6 +176,41 @@ func TestMicroLeft(t *testing.T) {
 			b.keys("M-q")
 			b.tm.Exit(patience)
 			b.hasKept("Typed new\n")
+		})
+	}
+}
+
+// What was rejected in micro while pollux was dead is in the history, also when micro is left at once: before another pollux is started, and
+// before that one is ready.
+func TestMicroRejectsAndLeaves(t *testing.T) {
+	t.Parallel()
+	for name, begun := range map[string]bool{"at once": false, "while pollux starts": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, micro(t), map[string]string{"a.txt": "a\n"})
+			b.withKeeper()
+			slow := b.path("../slow") // a pollux on a loaded machine
+			b.write("../slow", "#!/bin/sh\necho begun >> '"+slow+".log'\nsleep 1\nexec '"+binary()+"' \"$@\"\n")
+			if err := os.Chmod(slow, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			b.write("../c/micro/settings.json", `{"pollux.command": "`+slow+`"}`)
+			b.open("a.txt")
+			a := b.connect()
+			b.microShows(a, "a.txt", "new\n")
+			b.kill(b.companion(), syscall.SIGKILL)
+			if begun {
+				b.until("another one's start", func() bool {
+					b.keys("Right") // a key starts it
+					log, _ := os.ReadFile(slow + ".log")
+					return strings.Count(string(log), "begun") == 2
+				})
+				b.keys("C-Home")
+			}
+			b.text("Typed ")
+			b.keys("C-q", "C-q")
+			b.tm.Exit(patience)
+			b.until("the words in the history", func() bool { return b.history("Typed new") })
 		})
 	}
 }

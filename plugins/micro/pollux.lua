@@ -325,21 +325,32 @@ function start()
   end)
 end
 
--- leaving is called when micro is about to end. A pollux that was killed is started once more, to hear what only micro knows.
-local function leaving()
-  diffs.report()
-  if job and job.ProcessState == nil or stopped or not diffs.shown() then
-    return -- one that lives hears micro's end
-  end
-  start()
+-- heard_all tells pollux to end, and waits for that: micro's end would cut it off. It is false for one that was killed.
+local function heard_all()
   local last_one = job
   request('shutdown', { keep = true })
   notify('exit', json.empty)
-  for _ = 1, 200 do
+  for i = 1, 1000 do
     if last_one.ProcessState ~= nil then
-      return
+      return last_one.ProcessState:Success()
+    elseif i > 200 and last_one.Process == nil then
+      return true -- it cannot be started, nor can another
     end
     time.Sleep(1e7) -- 10 ms
+  end
+  return true
+end
+
+-- leaving is called when micro is about to end. In place of a pollux that was killed one is started, to hear what only micro knows.
+local function leaving()
+  diffs.report()
+  local lives = job and job.ProcessState == nil
+  if stopped or not diffs.shown() and not (lives and next(calls)) then
+    return -- there is nothing to tell, or nobody
+  end
+  if not (lives and heard_all()) and diffs.shown() then
+    start()
+    heard_all()
   end
 end
 
