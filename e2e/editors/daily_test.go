@@ -3,6 +3,7 @@ package editors
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -96,8 +97,33 @@ func changedRule(t *testing.T, f flavour) {
 
 // TestReminded: who is away from the editor is told by a command of their own that a proposal waits, and not what it is (SPEC F-11).
 func TestReminded(t *testing.T) {
-	play(t, map[string]func(*testing.T, flavour){"by a command": reminded})
+	play(t, map[string]func(*testing.T, flavour){"by a command": reminded, "by the editor's terminal": rung})
 }
+
+// rung: the terminal that the editor runs in rings once, and hears neither the file's name nor its text.
+func rung(t *testing.T, f flavour) {
+	for vte, want := range map[string]string{
+		"":     "\a\x1b]9;pollux: something waits for your answer\x1b\\",
+		"7200": "\a\x1b]777;notify;pollux;something waits for your answer\x1b\\",
+	} {
+		b := newBench(t, f, map[string]string{"a.go": "old\n"})
+		b.env = append(b.env, "VTE_VERSION="+vte)
+		b.write("../c/pollux/config.json", `{"keep": false, "notify": {"seconds": 2}}`)
+		b.open("a.go")
+		sent := b.tm.Record()
+		a := b.connect()
+		b.offer(a, "a.go", "new\n")
+		b.until("the terminal's ring", func() bool { return strings.Contains(sent(), want) })
+		b.accept()
+		b.accepted(a, "a.go", "new\n")
+		if all := told.FindAllString(sent(), -1); len(all) != 1 || "\a"+all[0] != want {
+			t.Errorf("the terminal was told %q, want %q once", all, want)
+		}
+	}
+}
+
+// told finds the notifications that a terminal was sent.
+var told = regexp.MustCompile(`\x1b\](?:9|777);[^\a\x1b]*(?:\a|\x1b\\)`)
 
 func reminded(t *testing.T, f flavour) {
 	b := newBench(t, f, map[string]string{"a.go": "old\n"})

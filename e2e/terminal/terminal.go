@@ -128,6 +128,16 @@ func (tm *Terminal) Screen() string { return tm.run(tm.at("capture-pane", "-p", 
 // All is the screen with everything that has scrolled out of it.
 func (tm *Terminal) All() string { return tm.run(tm.at("capture-pane", "-p", "-J", "-S", "-")...) }
 
+// Record returns a function for all that the terminal has been sent since, as it came.
+func (tm *Terminal) Record() func() string {
+	path := filepath.Join(filepath.Dir(tm.socket), "sent"+tm.pane)
+	tm.run(append(tm.at("pipe-pane"), "cat >> "+path)...)
+	return func() string {
+		data, _ := os.ReadFile(path) // not there before the first byte
+		return string(data)
+	}
+}
+
 // PID is the program's process id.
 func (tm *Terminal) PID() int {
 	pid, err := strconv.Atoi(strings.TrimSpace(tm.run("display-message", "-p", "#{pane_pid}")))

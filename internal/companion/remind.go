@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/pollux-companion/pollux/internal/core/review"
+	"github.com/pollux-companion/pollux/internal/proc"
 	"github.com/pollux-companion/pollux/internal/remind"
 )
 
@@ -46,13 +47,26 @@ func (c *Companion) remember(e review.Event) {
 	}
 }
 
-// watched returns processes whose terminals the user may be looking at: this one, and those of the connected CLIs.
+// watched returns processes whose terminals the user may be looking at: the editor, and the connected CLIs.
 func (c *Companion) watched() []int {
-	pids := []int{os.Getpid()}
+	pids := []int{inTerminal(os.Getpid())}
 	for _, s := range c.everySession() {
 		if s.PID > 0 {
 			pids = append(pids, s.PID)
 		}
 	}
 	return pids
+}
+
+// inTerminal returns the process, or else the nearest one above it, that has a terminal; 0 for none. Editors start their
+// children without one, and newer Neovims themselves, too.
+func inTerminal(pid int) int {
+	for pid > 1 {
+		if _, ok := proc.Terminal(pid); ok {
+			return pid
+		}
+		info, _ := proc.Lookup(pid)
+		pid = info.Parent
+	}
+	return 0
 }

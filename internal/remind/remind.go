@@ -1,6 +1,6 @@
 // Package remind tells a user who is elsewhere that something waits for an
-// answer: by the terminals where agents run, the desktop, or a command of the
-// user's. It never says what waits.
+// answer: by the terminals of editor and agents, the desktop, or a command of
+// the user's. It never says what waits.
 package remind
 
 import (
