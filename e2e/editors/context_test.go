@@ -1,6 +1,7 @@
 package editors
 
 import (
+	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -216,4 +217,61 @@ func (b *bench) claude() *claude.Conn {
 	}
 	b.Cleanup(c.Close)
 	return c
+}
+
+// TestChosen: where several agents are connected the user chooses which one a mention is for, and no other hears of it (SPEC C-6).
+func TestChosen(t *testing.T) {
+	play(t, map[string]func(*testing.T, flavour){"session": chosenSession})
+}
+
+func chosenSession(t *testing.T, f flavour) {
+	b := newBench(t, f, map[string]string{"a.go": "a\n", "b.go": "b\n", "../.claude/settings.json": "{}"})
+	b.open("a.go")
+	sessions := map[string]*claude.Conn{"Claude Code #1": b.claude(), "Claude Code #2": b.claude()}
+	b.is(map[string]string{
+		"neovim": `luaeval('#require("pollux").state().sessions')`, "vim": "len(pollux#state().sessions)", "emacs": "(length (plist-get pollux--status :sessions))",
+	}[f.name], "2")
+	mention := func(file, session string) {
+		b.Helper()
+		b.step("%s to %s", file, session)
+		b.command("pollux.send")
+		b.picks(session)
+		ctx, cancel := context.WithTimeout(b.Context(), patience)
+		defer cancel()
+		heard, err := sessions[session].Mention(ctx)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if !strings.Contains(string(heard), `"filePath":"`+b.path(file)+`"`) {
+			b.Errorf("it hears %s", heard)
+		}
+		b.says(session + ": press Enter there (by its protocol)")
+	}
+	mention("a.go", "Claude Code #2")
+	b.visit("b.go")
+	b.calm("b.go")
+	mention("b.go", "Claude Code #1") // the first that it hears of
+	b.visit("a.go")
+	b.calm("a.go")
+	mention("a.go", "Claude Code #2")
+}
+
+// picks chooses a session, by its number in the list that is on the screen.
+func (b *bench) picks(session string) {
+	b.Helper()
+	n := session[len(session)-1:]
+	switch b.f.name {
+	case "neovim":
+		b.on(n + ": " + session)
+		b.text(n + "\r")
+	case "vim":
+		b.on(session)
+		if n == "2" {
+			b.keys("Down")
+		}
+		b.text("\r")
+	default:
+		b.is(asking, "1")
+		b.text(session + "\r")
+	}
 }

@@ -133,6 +133,11 @@ func (c *Conn) Context(ctx context.Context) (json.RawMessage, error) {
 	return c.hear(ctx, "selection_changed")
 }
 
+// Mention waits for the next at_mentioned and returns its parameters.
+func (c *Conn) Mention(ctx context.Context) (json.RawMessage, error) {
+	return c.hear(ctx, "at_mentioned")
+}
+
 // hear waits for the next notification of a method and returns its parameters.
 func (c *Conn) hear(ctx context.Context, method string) (json.RawMessage, error) {
 	m, err := c.await(ctx, func(m message) bool { return m.Method == method })

@@ -6,7 +6,7 @@ function! s:ask(command, argument, then) abort
 endfunction
 
 " Has the user choose one of {items}, each shown as its label.
-function! s:choose(items, title, none, labels, then) abort
+function! pollux#past#choose(items, title, none, labels, then) abort
   if empty(a:items)
     return pollux#say#say(a:none)
   elseif exists('*popup_menu')
@@ -61,7 +61,7 @@ endfunction
 
 " Lists past proposals, and shows the one that is chosen.
 function! pollux#past#history(...) abort
-  call s:ask('pollux.history', {}, {r -> s:choose(r.entries, 'Past proposals', 'nothing was proposed here yet', s:labels(r.entries),
+  call s:ask('pollux.history', {}, {r -> pollux#past#choose(r.entries, 'Past proposals', 'nothing was proposed here yet', s:labels(r.entries),
         \ {e -> s:ask('pollux.history', {'id': e.id}, {texts -> s:show(e, texts)})})})
 endfunction
 
@@ -74,7 +74,7 @@ function! pollux#past#undo(...) abort
 endfunction
 
 function! s:undo_one(entries) abort
-  call s:choose(a:entries, 'Undo', 'there is nothing to undo', s:labels(a:entries), function('s:undo'))
+  call pollux#past#choose(a:entries, 'Undo', 'there is nothing to undo', s:labels(a:entries), function('s:undo'))
 endfunction
 
 function! s:about(rule) abort
@@ -90,7 +90,7 @@ endfunction
 " Lists the rules, the newest first, and changes the one that is chosen.
 function! pollux#past#rules(...) abort
   let l:modes = ['ask', 'accept', 'terminal']
-  call s:ask('pollux.status', {}, {r -> s:choose(reverse(r.rules), 'Rules', 'there is no rule: you are asked about everything',
+  call s:ask('pollux.status', {}, {r -> pollux#past#choose(reverse(r.rules), 'Rules', 'there is no rule: you are asked about everything',
         \ map(copy(r.rules), 'printf("%-8s  %s", v:val.mode, s:about(v:val))'),
-        \ {rule -> s:choose(l:modes, s:about(rule), '', l:modes, {policy -> s:set_rule(rule, policy)})})})
+        \ {rule -> pollux#past#choose(l:modes, s:about(rule), '', l:modes, {policy -> s:set_rule(rule, policy)})})})
 endfunction

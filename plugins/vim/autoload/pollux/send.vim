@@ -60,10 +60,12 @@ function! s:send(m) abort
   if !l:buf && empty(l:sessions)
     return s:fail('no CLI runs here; start one with :Pollux run')
   endif
-  let l:n = l:buf || len(l:sessions) == 1 ? 1 : confirm('mention it to', join(map(copy(l:sessions), 'substitute(v:val.name, "[&\n]", " ", "g")'), "\n"), 0)
-  if l:n > 0
-    call pollux#execute('pollux.mention', {'uri': pollux#text#uri(a:m.path), 'first': a:m.first, 'last': a:m.last, 'words': a:m.words,
-          \ 'processId': l:buf ? job_info(term_getjob(l:buf)).process : 0, 'session': l:buf ? 0 : get(l:sessions[l:n - 1], 'id', 0)}, function('s:told'))
+  let l:Tell = {session -> pollux#execute('pollux.mention', {'uri': pollux#text#uri(a:m.path), 'first': a:m.first, 'last': a:m.last, 'words': a:m.words,
+        \ 'processId': l:buf ? job_info(term_getjob(l:buf)).process : 0, 'session': l:buf ? 0 : get(session, 'id', 0)}, function('s:told'))}
+  if l:buf || len(l:sessions) == 1
+    call l:Tell(get(l:sessions, 0, {}))
+  else
+    call pollux#past#choose(l:sessions, 'mention it to', '', map(copy(l:sessions), 'v:val.name'), l:Tell)
   endif
 endfunction
 
