@@ -1,12 +1,15 @@
 package editors
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/pollux-companion/pollux/internal/peers"
 )
 
 // TestPast: past proposals are looked at and taken back, and rules are changed, in the editor (SPEC F-11, F-12).
@@ -282,4 +285,38 @@ func emacsMentions(t *testing.T, f flavour) {
 	b.is("(dired-get-filename t t)", "z.go")
 	b.mx("pollux-send")
 	b.wrote("typed", "@a.go lines 2-3 why this?@z.go ")
+}
+
+// TestEmacsTrees: in treemacs and neotree, as Debian has them, it is the file at point that is mentioned.
+func TestEmacsTrees(t *testing.T) {
+	playOn(t, []func(*testing.T) flavour{emacs}, map[string]func(*testing.T, flavour){"treemacs": emacsTreemacs, "neotree": emacsNeotree})
+}
+
+func emacsTreemacs(t *testing.T, f flavour) {
+	inTree(t, f, peers.Treemacs, `(require 'treemacs) (treemacs-add-and-display-current-project) (goto-char (point-min)) (search-forward "z.go")`, "treemacs-mode")
+}
+
+func emacsNeotree(t *testing.T, f flavour) {
+	inTree(t, f, peers.Neotree, `(require 'neotree) (neotree-dir default-directory) (search-forward "z.go")`, "neotree-mode")
+}
+
+// inTree opens a tree of files with point at z.go, and mentions it.
+func inTree(t *testing.T, f flavour, tree peers.Peer, open, mode string) {
+	t.Helper()
+	library := peers.Need(t, tree)
+	b := newBench(t, f, map[string]string{".git/HEAD": "", "a.go": "a\n", "z.go": "z\n", "../.claude/settings.json": "{}"})
+	b.open("a.go")
+	c := b.claude()
+	b.is("(length (plist-get pollux--status :sessions))", "1")
+	b.soon(`(dolist (dir (file-expand-wildcards "` + filepath.Dir(filepath.Dir(library)) + `/*")) (add-to-list 'load-path dir t))
+	  (switch-to-buffer "a.go") ` + open)
+	b.is(`(list major-mode (if (string-match-p "z.go" (thing-at-point 'line)) 1 0))`, "("+mode+" 1)")
+	b.mx("pollux-send")
+	b.says("Claude Code #1: press Enter there")
+	ctx, cancel := context.WithTimeout(b.Context(), patience)
+	defer cancel()
+	heard, err := c.Mention(ctx)
+	if err != nil || !strings.Contains(string(heard), `"filePath":"`+b.path("z.go")+`"`) {
+		t.Errorf("the agent hears %s, %v", heard, err)
+	}
 }

@@ -163,15 +163,23 @@ func chromiumPlaces() []string {
 	}
 }
 
-// findEglot returns the library of Debian's package, else the one in Emacs itself.
-func findEglot() (Finding, error) {
-	packages, err := filepath.Glob("/usr/share/emacs/site-lisp/elpa-src/eglot-*/eglot.el")
+// findLibrary returns the file of a library for Emacs in the Debian package of its name.
+func findLibrary(name string) (Finding, error) {
+	packages, err := filepath.Glob("/usr/share/emacs/site-lisp/elpa-src/" + name + "-[0-9]*/" + name + ".el")
 	if err != nil {
 		return Finding{}, err
 	}
-	if len(packages) > 0 {
-		path := packages[len(packages)-1]
-		return Finding{Path: path, Version: strings.TrimPrefix(filepath.Base(filepath.Dir(path)), "eglot-")}, nil
+	if len(packages) == 0 {
+		return Finding{}, fmt.Errorf("there is no package elpa-%s", name)
+	}
+	path := packages[len(packages)-1]
+	return Finding{Path: path, Version: strings.TrimPrefix(filepath.Base(filepath.Dir(path)), name+"-")}, nil
+}
+
+// findEglot returns the library of Debian's package, else the one in Emacs itself.
+func findEglot() (Finding, error) {
+	if f, err := findLibrary("eglot"); err == nil {
+		return f, nil
 	}
 	emacs, err := findProgram("--version", []string{"emacs"}, nil)
 	if err != nil {

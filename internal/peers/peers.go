@@ -59,11 +59,14 @@ const (
 	Eglot Peer = "eglot"
 	// Pathogen is a plugin manager for Vim.
 	Pathogen Peer = "vim-pathogen"
+	// Treemacs and Neotree show trees of files in Emacs.
+	Treemacs Peer = "treemacs"
+	Neotree  Peer = "neotree"
 )
 
 // All returns the peers that every run needs, in the order of reports.
 func All() []Peer {
-	return []Peer{Node, Gemini, Qwen, Claude, Conformance, Inspector, Esbuild, Chromium, Tmux, Screen, Neovim, Vim, Emacs, Micro, Kakoune, Eglot, Pathogen, Bubblewrap}
+	return []Peer{Node, Gemini, Qwen, Claude, Conformance, Inspector, Esbuild, Chromium, Tmux, Screen, Neovim, Vim, Emacs, Micro, Kakoune, Eglot, Pathogen, Treemacs, Neotree, Bubblewrap}
 }
 
 // Install returns a command or sentence that says how to install p on this machine.
@@ -99,6 +102,8 @@ func (p Peer) Install() string {
 		return "apt-get install elpa-eglot (part of Emacs 29 and newer)"
 	case Pathogen:
 		return "apt-get install vim-pathogen"
+	case Treemacs, Neotree:
+		return "apt-get install elpa-" + string(p)
 	}
 	return "nobody knows how"
 }
@@ -205,6 +210,8 @@ func find(p Peer) (Finding, error) {
 		f, err = findEglot()
 	case Pathogen:
 		f, err = findPathogen()
+	case Treemacs, Neotree:
+		f, err = findLibrary(string(p))
 	default:
 		err = fmt.Errorf("no such peer %q", string(p))
 	}

@@ -31,6 +31,7 @@
 (declare-function flymake-diagnostics "flymake")
 (declare-function treemacs-button-get "ext:treemacs")
 (declare-function treemacs-current-button "ext:treemacs")
+(declare-function neo-buffer--get-filename-current-line "ext:neotree")
 (defvar pollux--status)
 (defvar eat-terminal)
 (defvar eshell-buffer-name)
@@ -220,6 +221,7 @@ PROGRAM and ARGUMENTS are those of another agent."
   (cond ((derived-mode-p 'dired-mode) (ignore-errors (dired-get-file-for-visit)))
         ((derived-mode-p 'treemacs-mode)
          (ignore-errors (treemacs-button-get (treemacs-current-button) :path)))
+        ((derived-mode-p 'neotree-mode) (ignore-errors (neo-buffer--get-filename-current-line)))
         (t (pollux--file (current-buffer)))))
 
 (defun pollux--lines ()
