@@ -75,6 +75,7 @@ func Examine(ctx context.Context, o Options) (*Report, error) {
 	x := &examination{o: o, w: client.Complete(o.World)}
 	if look := o.Agent.Look; look != nil {
 		x.r = &Report{Dir: x.w.Dir, Findings: look(ctx, x.w.Dir, x.w.Getenv)}
+		x.troubles(ctx)
 		x.program()
 		x.r.Connects = !slices.ContainsFunc(x.r.Findings, func(f Finding) bool { return f.Level == Fault })
 		return x.r, nil

@@ -1,12 +1,14 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
 
+	"github.com/pollux-companion/pollux/internal/agent"
 	"github.com/pollux-companion/pollux/internal/control"
 	"github.com/pollux-companion/pollux/internal/guard"
 	"github.com/pollux-companion/pollux/internal/paths"
@@ -23,11 +25,33 @@ func (x *examination) troubles(ctx context.Context) {
 	}
 	for _, c := range clients {
 		if slices.ContainsFunc(c.Status.Roots, func(root string) bool { return paths.Within(root, x.r.Dir) }) {
+			who := fmt.Sprintf("%s (process %d)", c.Status.Editor, c.Status.PID)
 			for _, t := range c.Status.Troubles {
-				x.add(Finding{ID: t.ID, Level: Warning, What: fmt.Sprintf("%s (process %d): %s", c.Status.Editor, c.Status.PID, t.What), Why: t.Why, Remark: t.Do})
+				x.add(Finding{ID: t.ID, Level: Warning, What: who + ": " + t.What, Why: t.Why, Remark: t.Do})
 			}
+			x.share(who, c.Status.Shares)
 		}
 		c.Close()
+	}
+}
+
+// share says that the user has decided to tell the agent nothing, which otherwise looks like a fault.
+func (x *examination) share(who string, shares []control.Share) {
+	name := cmp.Or(x.o.Agent.Name, agent.Default)
+	i := slices.IndexFunc(shares, func(s control.Share) bool { return s.Agent == name })
+	if i < 0 {
+		return
+	}
+	why := map[string]string{
+		"never": "is told nothing of what you look at, as you decided",
+		"ask":   "is told nothing of what you look at until you have agreed",
+		"leave": "does not find this companion, as you decided",
+	}[shares[i].Mode]
+	if why != "" {
+		x.add(Finding{
+			ID: "share", Level: Warning, What: fmt.Sprintf("%s: %s %s", who, shares[i].Label, why), Why: "pollux share says: " + shares[i].Mode,
+			Mend: "pollux share " + name + " always",
+		})
 	}
 }
 

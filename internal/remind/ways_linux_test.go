@@ -2,6 +2,8 @@ package remind
 
 import (
 	"bufio"
+	"bytes"
+	"fmt"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -22,6 +24,15 @@ func TestRing(t *testing.T) {
 	}
 	defer master.Close()
 	defer func() { cmd.Process.Kill(); cmd.Wait() }()
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) { // its environment says what the terminal understands
+		env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", cmd.Process.Pid))
+		if bytes.Contains(env, []byte("TERM=xterm-256color")) {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("no environment: %v", err)
+		}
+	}
 	w := &Ways{Processes: func() []int { return []int{cmd.Process.Pid, cmd.Process.Pid, 1 << 30} }, Log: slog.New(slog.DiscardHandler)}
 	w.Tell(t.Context(), 3)
 	w.Tell(t.Context(), 1)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -86,7 +87,7 @@ The exit code is 1 when the CLI would not connect.`,
 func printContext(ctx context.Context, con *console.Console, dir string, f contextFlags) error {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	p := teller{con: con, f: f}
+	p := teller{con: con, f: f, quiet: func() string { return quiet(ctx, con, dir, agent.Default) }}
 	if f.since != "" {
 		before, err := readContext(f.since)
 		if err != nil {
@@ -165,7 +166,7 @@ func printContextOf(ctx context.Context, con *console.Console, one agent.Agent, 
 			fmt.Fprintln(con.Out, text)
 		}
 		if text == "" && !f.watch {
-			fmt.Fprintln(con.Err, "pollux: no file is open in the editor; "+one.Label+" would say nothing")
+			fmt.Fprintln(con.Err, "pollux: "+quiet(ctx, con, folder, one.Name)+"; "+one.Label+" would say nothing")
 		}
 		if !f.watch {
 			return nil
@@ -192,6 +193,31 @@ func joinAs(ctx context.Context, one agent.Agent, folder string) (agent.Listener
 		return nil, console.No(fmt.Errorf("the companion that %s takes does not let it in: %w; see: pollux doctor %s", one.Label, err, one.Name))
 	}
 	return l, nil
+}
+
+// quiet says why an agent is told of no file in dir: the user has paused sharing, or keeps it from the agent, or no file is open.
+func quiet(ctx context.Context, con *console.Console, dir, name string) string {
+	ctx, cancel := context.WithTimeout(ctx, reach.AskTimeout)
+	defer cancel()
+	none := "no file is open in the editor"
+	folder, err := console.Here(dir)
+	if err != nil {
+		return none
+	}
+	c, err := control.Find(ctx, con.Dirs.Run, folder)
+	if err != nil {
+		return none
+	}
+	defer c.Close()
+	for _, s := range c.Status.Shares {
+		if s.Agent == name && s.Mode != "always" {
+			return fmt.Sprintf("%s is not told what you look at (pollux share says %q)", s.Label, s.Mode)
+		}
+	}
+	if slices.ContainsFunc(c.Status.Troubles, func(t control.Trouble) bool { return t.ID == control.PausedTrouble }) {
+		return "sharing is paused (pollux resume ends that)"
+	}
+	return none
 }
 
 // readContext reads the output of --raw.
@@ -269,10 +295,11 @@ func toldWithin(ctx context.Context, c contextSource, seen string) ([]byte, erro
 
 // A teller prints contexts one after another.
 type teller struct {
-	con  *console.Console
-	f    contextFlags
-	last *told.Context // nil before the first
-	gap  string        // printed between contexts
+	con   *console.Console
+	f     contextFlags
+	last  *told.Context // nil before the first
+	gap   string        // printed between contexts
+	quiet func() string // why nothing is told
 }
 
 func (p *teller) print(params []byte) error {
@@ -300,7 +327,7 @@ func (p *teller) print(params []byte) error {
 		_, err = fmt.Fprintf(p.con.Out, "%s%s\n", p.gap, words)
 		p.gap = "\n"
 	case first:
-		fmt.Fprintln(p.con.Err, "pollux: no file is open in the editor; the CLI would say nothing")
+		fmt.Fprintln(p.con.Err, "pollux: "+p.quiet()+"; the CLI would say nothing")
 	}
 	return err
 }
