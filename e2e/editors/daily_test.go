@@ -223,7 +223,7 @@ func vimMentions(t *testing.T, f flavour) {
 	}
 	b.text("2G")
 	b.ex("Pollux problem")
-	want += "@a.go line 2 error: two is wrong"
+	want += "@a.go line 2 error: two is wrong "
 	b.wrote("typed", want)
 	b.step("a tree of files")
 	b.ex("edit .")
@@ -284,7 +284,7 @@ func emacsMentions(t *testing.T, f flavour) {
 	b.soon(`(dired ".") (dired-goto-file (expand-file-name "z.go"))`)
 	b.is("(dired-get-filename t t)", "z.go")
 	b.mx("pollux-send")
-	b.wrote("typed", "@a.go lines 2-3 why this?@z.go ")
+	b.wrote("typed", "@a.go lines 2-3 why this? @z.go ")
 }
 
 // TestEmacsTrees: in treemacs and neotree, as Debian has them, it is the file at point that is mentioned.
